@@ -1,0 +1,56 @@
+# Landed. Every target sets up what it needs; only Python 3.11+ and make are assumed.
+PYTHON ?= python3
+VENV   := .venv
+BIN    := $(VENV)/bin
+RUN    := $(VENV)/.run.stamp
+DEV    := $(VENV)/.dev.stamp
+JOBS   ?= auto
+
+.DEFAULT_GOAL := help
+.PHONY: help setup demo test check lock screenshots bench clean
+
+help:            ## what there is
+	@grep -hE '^[a-z]+: .*## |^[a-z]+: +## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+
+setup: $(DEV)    ## make .venv from the lock files
+
+$(VENV)/bin/python:
+	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Landed needs Python 3.11 or newer (make PYTHON=python3.12 …)")'
+	$(PYTHON) -m venv $(VENV)
+
+# --require-hashes: what is installed is what was locked, whatever registry served it.
+$(RUN): requirements/run.txt | $(VENV)/bin/python
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	@touch $@
+
+$(DEV): requirements/dev.txt $(RUN)
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	@touch $@
+
+demo: $(RUN)     ## everything on one machine, with live traffic and faults
+	$(BIN)/python manage.py demo $(ARGS)
+
+test: $(DEV)     ## the suite on SQLite, then on PostgreSQL (both real)
+	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+
+check: $(DEV)    ## format, lint, types, import rules, migrations, deployment settings
+	$(BIN)/ruff format --check .
+	$(BIN)/ruff check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python manage.py makemigrations --check --dry-run
+	$(BIN)/python -m tests.deploy_check
+
+bench: $(DEV)    ## ratios, measured side by side in one run
+	$(BIN)/python -m benchmarks $(ARGS)
+
+screenshots: $(DEV)  ## renew the README's pictures (needs chromium)
+	$(BIN)/python -m tests.screenshots
+
+lock: $(DEV)     ## renew the lock files (hashes, no addresses); needs uv
+	uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --extra embedded pyproject.toml -o requirements/run.txt
+	uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --extra embedded --group dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+
+clean:           ## remove .venv and caches
+	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache

@@ -1,0 +1,95 @@
+"""The chain of digests over everything that is ever written about an intent.
+
+Each link's digest is SHA-256 over the canonical JSON of `{"previous": …, "row": …}`; which fields of a row count
+is listed by the row's class (`CHAINED`) and in docs/history.md. The chain hangs on the intent's own unchanging
+fields, so that exchanging the intent under its history shows as well.
+"""
+
+from collections.abc import Iterable, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.apps import apps
+from django.db import models
+
+from actions.canonical import canonical, digest
+from actions.models import Chained, Evidence, Intent
+
+
+R = TypeVar("R", bound=Chained)
+
+
+# What of an intent the first link rests on: set when it was recorded, never changed.
+GENESIS = (
+    "id",
+    "agent_id",
+    "kind_id",
+    "downstream_id",
+    "policy_id",
+    "executor",
+    "payload_digest",
+    "idempotency_key",
+    "request_key",
+)
+
+
+def genesis(intent: Intent) -> str:
+    """The digest that an intent's chain begins with."""
+    return digest(canonical({name: None if (v := getattr(intent, name)) is None else str(v) for name in GENESIS}))
+
+
+def link_digest(row: Chained) -> str:
+    return digest(canonical({"previous": row.previous, "row": row.chained()}))
+
+
+def link(row: Chained, *, length: int, head: str, at: datetime) -> None:
+    """Gives `row` its place behind `head`. The caller holds the owner's lock and stores the owner's new head."""
+    row.position, row.previous, row.at = length + 1, head, at
+    row.digest = link_digest(row)
+
+
+def append(row: R, *, owner: type[models.Model], pk: Any, at: datetime) -> R:
+    """Locks the owner's row, links `row` to its chain and saves both. Call it inside a transaction."""
+    locked: Any = owner._default_manager.select_for_update().get(pk=pk)
+    link(row, length=locked.chain_length, head=locked.chain_head, at=at)
+    row.save(force_insert=True)
+    owner._default_manager.filter(pk=pk).update(chain_length=row.position, chain_head=row.digest)
+    return row
+
+
+def refs(evidence: Iterable[Evidence]) -> str:
+    """How history rows name evidence: canonical `[[id, digest], …]`."""
+    return canonical([[found.pk, found.digest] for found in evidence])
+
+
+def rows_of(intent_id: Any) -> list[Chained]:
+    """Every history row of one intent, of whatever table, in the chain's order."""
+    found: list[Chained] = []
+    for model in chained_models():
+        if any(field.name == "intent" for field in model._meta.get_fields()):
+            found += model._default_manager.filter(intent_id=intent_id)
+    return sorted(found, key=lambda row: row.position)
+
+
+def chained_models() -> Sequence[type[Chained]]:
+    return [model for model in apps.get_models() if issubclass(model, Chained)]
+
+
+def faults(intent: Intent) -> list[str]:
+    """What is wrong with an intent's history; empty when every link holds."""
+    wrong, head, length = [], genesis(intent), 0
+    for row in rows_of(intent.pk):
+        name = f"{row._meta.db_table} {row.pk}"
+        if row.position != length + 1:
+            wrong.append(f"{name}: position {row.position}, expected {length + 1}")
+        if row.previous != head:
+            wrong.append(f"{name}: does not follow the row before it")
+        if link_digest(row) != row.digest:
+            wrong.append(f"{name}: a field was changed")
+        head, length = row.digest, row.position
+    if (length, head) != (intent.chain_length, intent.chain_head):
+        wrong.append(f"the chain ends at {length}, the intent says {intent.chain_length}")
+    for found in Evidence.objects.filter(intent=intent, erased_at__isnull=True):
+        if digest(found.text, salt=found.salt) != found.digest:
+            wrong.append(f"evidence {found.pk}: its text was changed")
+    return wrong

@@ -1,0 +1,45 @@
+"""Rows that are written once: their place in a chain of digests."""
+
+import json
+from datetime import UTC, datetime
+from typing import Any
+
+from django.db import models
+
+
+class Chained(models.Model):
+    """A row of an intent's history (or of an orphan's review).
+
+    All history of one owner, of whatever table, forms one chain: `position` counts from 1, `previous` is the
+    digest of the row before (position 1: of the owner's own unchanging fields), and `digest` covers `previous`
+    and every field that `chained()` lists. `actions.history` writes and verifies it.
+    """
+
+    position = models.PositiveIntegerField()
+    previous = models.CharField(max_length=64)
+    digest = models.CharField(max_length=64)
+    at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+    CHAINED: tuple[str, ...] = ()
+
+    def chained(self) -> dict[str, Any]:
+        """The fields that the digest covers, as plain JSON values."""
+        found: dict[str, Any] = {"table": self._meta.db_table}
+        for name in ("position", "at", *self.CHAINED):
+            value = getattr(self, name)
+            found[name] = value if value is None or isinstance(value, bool | int) else _text(value)
+        return found
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, datetime):
+        return value.astimezone(UTC).isoformat(timespec="microseconds")
+    return str(value)
+
+
+def evidence_refs(text: str) -> list[tuple[int, str]]:
+    """The `(id, digest)` pairs that a history row's `evidence` column holds."""
+    return [(int(number), str(digest)) for number, digest in json.loads(text or "[]")]

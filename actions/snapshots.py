@@ -1,0 +1,26 @@
+"""Takes the snapshot of a kind's policy that an intent is governed by."""
+
+from datetime import datetime
+
+from actions import policy
+from actions.canonical import canonical, digest
+from actions.models import Kind, PolicySnapshot
+
+
+def take(kind: Kind, *, now: datetime) -> PolicySnapshot:
+    """The kind's policy and its downstream's declarations as they are now; equal ones share a row."""
+    found = {}
+    for name in policy.NAMES:
+        if name == "kind":
+            found[name] = kind.name
+        elif name == "downstream":
+            found[name] = kind.downstream.name
+        elif hasattr(kind, name):
+            found[name] = getattr(kind, name)
+        else:
+            found[name] = getattr(kind.downstream, name)
+    text = canonical(found)
+    snapshot, _ = PolicySnapshot.objects.get_or_create(
+        digest=digest(f"{kind.pk}\n{text}"), defaults={"kind": kind, "text": text, "created_at": now}
+    )
+    return snapshot

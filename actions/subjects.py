@@ -1,0 +1,75 @@
+"""Subjects: their canonical form, their families, and the guard that lets one through at a time."""
+
+import re
+import unicodedata
+from uuid import UUID
+
+from django.db import connection
+from django.db.models import Q, QuerySet
+
+from actions.models import Intent
+from actions.statuses import UNSETTLED
+
+MAX = 200
+
+
+class BadSubject(ValueError):
+    """The subject can't be taken; the message says why."""
+
+
+def canonical_subject(text: str, *, folds: bool = False, pattern: str = "") -> str:
+    """One spelling for one thing: NFC, trimmed, folded where the kind says so, parts split by single slashes.
+
+    Raises BadSubject for an empty part, control or invisible characters, more than 200 characters, or when it
+    doesn't fit `pattern`.
+    """
+    found = "/".join(part.strip() for part in unicodedata.normalize("NFC", text).split("/"))
+    if folds:
+        found = unicodedata.normalize("NFC", found.casefold())
+    if not found or any(not part for part in found.split("/")):
+        raise BadSubject("The subject, or a part of it, is empty.")
+    if len(found) > MAX:
+        raise BadSubject(f"The subject is longer than {MAX} characters.")
+    if any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for char in found):
+        raise BadSubject("The subject holds a control or invisible character.")
+    if pattern and not re.fullmatch(pattern, found):
+        raise BadSubject("The subject doesn't have the form that this kind asks for.")
+    return found
+
+
+def family_of(subject: str) -> str:
+    """`order-4812/line-2` → `order-4812`."""
+    return subject.split("/", 1)[0]
+
+
+def guard_key(kind_id: int, subject: str) -> str:
+    return f"{kind_id}:{subject}"
+
+
+def _ancestors(subject: str) -> list[str]:
+    parts = subject.split("/")
+    return ["/".join(parts[: n + 1]) for n in range(len(parts) - 1)]
+
+
+def lock_family(kind_id: int, family: str) -> None:
+    """Lets one transaction at a time look at a family and add to it.
+
+    An advisory lock on PostgreSQL, until the transaction ends. On SQLite the immediate transaction is the lock.
+    """
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [kind_id, family])
+
+
+def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> QuerySet[Intent]:
+    """The intents of the subject's family that keep another one from being sent, oldest first.
+
+    Those that hold the guard, and disputed ones. A parent blocks its parts and a part its parents; two parts
+    don't block each other. Hold `lock_family` while acting on the answer.
+    """
+    related = Q(subject=subject) | Q(subject__startswith=f"{subject}/") | Q(subject__in=_ancestors(subject))
+    open_ = Q(status__in=list(UNSETTLED), guard_key__isnull=False) | Q(disputed=True)
+    found = Intent.objects.filter(Q(kind_id=kind_id, family=family_of(subject)) & related & open_)
+    if besides is not None:
+        found = found.exclude(pk=besides)
+    return found.order_by("created_at", "id")

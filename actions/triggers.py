@@ -1,0 +1,132 @@
+"""Append-only history, enforced by the database itself.
+
+Triggers refuse UPDATE, DELETE and (on PostgreSQL) TRUNCATE. They are put back after every `migrate`, because
+Django rebuilds tables on SQLite and a rebuild drops them; boot refuses to run without them.
+"""
+
+from dataclasses import dataclass
+
+from django.apps import apps
+from django.db import connection, models
+
+
+@dataclass(frozen=True)
+class Rule:
+    """`fixed`: columns that no UPDATE may change; None: no UPDATE at all. Rows are never deleted."""
+
+    model: str
+    fixed: tuple[str, ...] | None = None
+
+
+_RULES: list[Rule] = [
+    Rule("actions.Transition"),
+    Rule("actions.PolicySnapshot"),
+    Rule(
+        "actions.Intent",
+        fixed=(
+            "id",
+            "agent_id",
+            "kind_id",
+            "policy_id",
+            "downstream_id",
+            "executor",
+            "amount_minor",
+            "currency",
+            "payload_salt",
+            "payload_digest",
+            "request_key",
+            "idempotency_key",
+            "created_at",
+        ),
+    ),
+    Rule("actions.Attempt", fixed=("id", "intent_id", "number", "fence", "executor", "claimed_at")),
+    # The text can be erased, once; what it was stays provable by whoever kept a copy and the salt.
+    Rule("actions.Evidence", fixed=("id", "intent_id", "attempt_id", "kind", "source", "digest", "created_at")),
+]
+
+
+def protect(*rules: Rule) -> None:
+    """Adds an app's own tables; called from its AppConfig.ready."""
+    for rule in rules:
+        if rule not in _RULES:
+            _RULES.append(rule)
+
+
+def _table(rule: Rule) -> str:
+    model: type[models.Model] = apps.get_model(rule.model)
+    return model._meta.db_table
+
+
+def _names(table: str) -> list[str]:
+    names = [f"{table}_no_update", f"{table}_no_delete"]
+    return [*names, f"{table}_no_truncate"] if connection.vendor == "postgresql" else names
+
+
+def _sqlite(rule: Rule) -> list[str]:
+    table = _table(rule)
+    changed = (
+        ""
+        if rule.fixed is None
+        else " WHEN " + " OR ".join(f'NEW."{column}" IS NOT OLD."{column}"' for column in rule.fixed)
+    )
+    update, delete = _names(table)
+    return [
+        f'CREATE TRIGGER "{update}" BEFORE UPDATE ON "{table}"{changed} '
+        f"BEGIN SELECT RAISE(ABORT, 'append-only: {table}'); END",
+        f'CREATE TRIGGER "{delete}" BEFORE DELETE ON "{table}" '
+        f"BEGIN SELECT RAISE(ABORT, 'append-only: {table}'); END",
+    ]
+
+
+_FUNCTION = """
+CREATE OR REPLACE FUNCTION landed_append_only() RETURNS trigger LANGUAGE plpgsql AS $$
+BEGIN RAISE EXCEPTION 'append-only: %', TG_TABLE_NAME USING ERRCODE = 'integrity_constraint_violation'; END $$
+"""
+
+
+def _postgresql(rule: Rule) -> list[str]:
+    table = _table(rule)
+    changed = (
+        ""
+        if rule.fixed is None
+        else " WHEN ("
+        + " OR ".join(f'NEW."{column}" IS DISTINCT FROM OLD."{column}"' for column in rule.fixed)
+        + ")"
+    )
+    update, delete, truncate = _names(table)
+    run = "EXECUTE FUNCTION landed_append_only()"
+    return [
+        f'CREATE TRIGGER "{update}" BEFORE UPDATE ON "{table}" FOR EACH ROW{changed} {run}',
+        f'CREATE TRIGGER "{delete}" BEFORE DELETE ON "{table}" FOR EACH ROW {run}',
+        f'CREATE TRIGGER "{truncate}" BEFORE TRUNCATE ON "{table}" FOR EACH STATEMENT {run}',
+    ]
+
+
+def install() -> None:
+    """Puts every trigger in place; what is there already is replaced. Tables that don't exist yet are left out."""
+    have = set(connection.introspection.table_names())
+    with connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute(_FUNCTION)
+        for rule in _RULES:
+            table = _table(rule)
+            if table not in have:
+                continue
+            for name in _names(table):
+                on = f' ON "{table}"' if connection.vendor == "postgresql" else ""
+                cursor.execute(f'DROP TRIGGER IF EXISTS "{name}"{on}')
+            for statement in _postgresql(rule) if connection.vendor == "postgresql" else _sqlite(rule):
+                cursor.execute(statement)
+
+
+def missing() -> list[str]:
+    """Names of the triggers that should be there and are not."""
+    query = (
+        "SELECT tgname FROM pg_trigger WHERE NOT tgisinternal AND tgenabled <> 'D'"
+        if connection.vendor == "postgresql"
+        else "SELECT name FROM sqlite_master WHERE type = 'trigger'"
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(query)
+        have = {name for (name,) in cursor.fetchall()}
+    return [name for rule in _RULES for name in _names(_table(rule)) if name not in have]

@@ -1,0 +1,5 @@
+from django.contrib.admin import AdminSite
+
+
+class LandedAdminSite(AdminSite):
+    site_header = "Landed"

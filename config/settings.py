@@ -1,0 +1,170 @@
+"""Settings, all of them from the environment. `boot.py` refuses what is unsafe outside the demo."""
+
+from pathlib import Path
+from typing import Any
+
+from environs import Env
+
+env = Env()
+
+BASE_DIR = Path(__file__).resolve().parent.parent
+# Where one machine keeps its database and its Redis socket. Hosts of a larger installation keep no state.
+DATA_DIR = Path(env.str("LANDED_DATA", str(BASE_DIR / "var")))
+
+# "demo" and "test" may run on made-up secrets; everything else is held to boot.py's rules.
+MODE = env.str("LANDED_MODE", "production")
+DEBUG = False
+SECRET_KEY = env.str("SECRET_KEY", "" if MODE == "production" else "only-for-demo-and-tests-" + "x" * 40)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", [] if MODE == "production" else ["127.0.0.1", "localhost", "testserver"])
+CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+
+INSTALLED_APPS = [
+    "config.apps.LandedConfig",
+    "actions.apps.ActionsConfig",
+    "reconciliation.apps.ReconciliationConfig",
+    "config.apps.LandedAdminConfig",
+    "django.contrib.auth",
+    "django.contrib.contenttypes",
+    "django.contrib.sessions",
+    "django.contrib.messages",
+    "django.contrib.staticfiles",
+    "django_htmx",
+    "django_rq",
+    "simple_history",
+    "ninja",
+]
+
+MIDDLEWARE = [
+    "django.middleware.security.SecurityMiddleware",
+    "whitenoise.middleware.WhiteNoiseMiddleware",
+    "config.middleware.security_headers",
+    "django.contrib.sessions.middleware.SessionMiddleware",
+    "django.middleware.common.CommonMiddleware",
+    "django.middleware.csrf.CsrfViewMiddleware",
+    "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "django.contrib.messages.middleware.MessageMiddleware",
+    "django.middleware.clickjacking.XFrameOptionsMiddleware",
+    "django_htmx.middleware.HtmxMiddleware",
+    "simple_history.middleware.HistoryRequestMiddleware",
+]
+
+ROOT_URLCONF = "config.urls"
+WSGI_APPLICATION = "config.wsgi.application"
+
+TEMPLATES = [
+    {
+        "BACKEND": "django.template.backends.django.DjangoTemplates",
+        "DIRS": [BASE_DIR / "templates"],
+        "APP_DIRS": True,
+        "OPTIONS": {
+            "context_processors": [
+                "django.template.context_processors.request",
+                "django.contrib.auth.context_processors.auth",
+                "django.contrib.messages.context_processors.messages",
+            ],
+        },
+    },
+]
+
+
+def _database() -> dict[str, Any]:
+    found: dict[str, Any] = env.dj_db_url("DATABASE_URL", f"sqlite:///{DATA_DIR / 'landed.sqlite3'}")
+    found["CONN_MAX_AGE"] = 600
+    found["CONN_HEALTH_CHECKS"] = True
+    if found["ENGINE"] == "django.db.backends.sqlite3":
+        found["OPTIONS"] = {
+            # A deferred transaction that upgrades from reading to writing fails at once instead of waiting;
+            # an immediate one waits its turn.
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 20,
+            # FULL: a commit that was acknowledged survives a power cut, in WAL mode too.
+            "init_command": (
+                "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA recursive_triggers=ON;PRAGMA busy_timeout=20000;"
+            ),
+        }
+    return found
+
+
+DATABASES = {"default": _database()}
+DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
+
+REDIS_URL = env.str("REDIS_URL", f"unix://{DATA_DIR / 'redis.sock'}")
+
+
+def _queue() -> dict[str, Any]:
+    return {
+        "URL": REDIS_URL,
+        "DEFAULT_TIMEOUT": 180,
+        # JSON, because pickle from a shared Redis is code from a shared Redis.
+        "SERIALIZER": "rq.serializers.JSONSerializer",
+        # A frozen Redis must not hold up a request: a ring that gets no answer is given up.
+        "REDIS_CLIENT_KWARGS": {"socket_timeout": 1, "socket_connect_timeout": 1},
+    }
+
+
+RQ_QUEUES = {"send": _queue(), "check": _queue()}
+RQ = {"COMMIT_MODE": "auto"}  # actions.jobs.ring puts itself after the commit
+
+LOGIN_URL = "login"
+LOGIN_REDIRECT_URL = "queue"
+LOGOUT_REDIRECT_URL = "login"
+AUTH_PASSWORD_VALIDATORS = [
+    {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
+    {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
+]
+
+LANGUAGE_CODE = "en"
+TIME_ZONE = "UTC"
+USE_TZ = True
+USE_I18N = True
+
+STATIC_URL = "/static/"
+STATIC_ROOT = Path(env.str("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+STATICFILES_DIRS = [BASE_DIR / "static"]
+# The demo and the tests serve straight from the sources; production serves what collectstatic hashed.
+WHITENOISE_USE_FINDERS = MODE != "production"
+WHITENOISE_AUTOREFRESH = False
+STORAGES = {
+    "default": {"BACKEND": "django.core.files.storage.FileSystemStorage"},
+    "staticfiles": {
+        "BACKEND": (
+            "whitenoise.storage.CompressedManifestStaticFilesStorage"
+            if MODE == "production"
+            else "django.contrib.staticfiles.storage.StaticFilesStorage"
+        )
+    },
+}
+FIXTURE_DIRS = [BASE_DIR / "fixtures"]
+
+# The API reads bodies itself, strictly; this is its ceiling.
+DATA_UPLOAD_MAX_MEMORY_SIZE = 1_048_576
+
+SECURE_SSL_REDIRECT = env.bool("SECURE_SSL_REDIRECT", MODE == "production")
+SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", 31_536_000 if MODE == "production" else 0)
+SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", MODE == "production")
+SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", MODE == "production")
+SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", False) else None
+SESSION_COOKIE_SECURE = MODE == "production"
+CSRF_COOKIE_SECURE = MODE == "production"
+SESSION_COOKIE_HTTPONLY = True
+SESSION_COOKIE_SAMESITE = "Lax"
+SECURE_REFERRER_POLICY = "same-origin"
+X_FRAME_OPTIONS = "DENY"
+
+SIMPLE_HISTORY_REVERT_DISABLED = True
+
+# How long a decision can be taken back before it takes effect, in seconds.
+LANDED_UNDO_S = env.int("LANDED_UNDO_S", 0)
+# How often the clock sweeps the database, in seconds.
+LANDED_CLOCK_S = env.float("LANDED_CLOCK_S", 1.0)
+# How many sendings one worker process has under way at once.
+LANDED_SEND_SLOTS = env.int("LANDED_SEND_SLOTS", 8)
+
+LOGGING = {
+    "version": 1,
+    "disable_existing_loggers": False,
+    "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
+    "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
+    "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
+    "loggers": {"rq": {"level": "WARNING"}},
+}

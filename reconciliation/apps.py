@@ -1,0 +1,26 @@
+"""`reconciliation`: what the books say, and who decided."""
+
+from django.apps import AppConfig
+
+
+class ReconciliationConfig(AppConfig):
+    name = "reconciliation"
+
+    def ready(self) -> None:
+        from actions import hooks, triggers  # noqa: PLC0415  models must be loaded first
+        from reconciliation.reviews import listening  # noqa: PLC0415
+
+        hooks.register(
+            transition=listening.on_transition,
+            contradiction=listening.on_contradiction,
+            breaker=listening.on_breaker,
+        )
+        triggers.protect(
+            triggers.Rule("reconciliation.Check"),
+            triggers.Rule("reconciliation.Decision"),
+            triggers.Rule("reconciliation.Comment"),
+            triggers.Rule("reconciliation.LedgerEntry", fixed=("id", "downstream_id", "book", "entry_id")),
+            triggers.Rule(
+                "reconciliation.Match", fixed=("id", "entry_id", "intent_id", "role", "entry_state", "by", "at")
+            ),
+        )

@@ -1,0 +1,280 @@
+"""The queue: reviews, decisions, comments, incidents."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from actions.models import Agent, Chained, Downstream, Evidence, Intent
+
+from .books import LedgerEntry, Verdict
+
+
+class Purpose(models.TextChoices):
+    APPROVAL = "approval", "approval"  # before sending: may it be sent?
+    OUTCOME = "outcome", "outcome"  # after sending: did it happen?
+    ENTRY = "entry", "entry"  # an entry that no intent explains
+
+
+class ReasonCode(models.TextChoices):
+    """Why a case is in the queue."""
+
+    APPROVAL = "approval", "needs approval"
+    DUPLICATE_PROPOSAL = "duplicate_proposal", "the order has an open one"
+    LOOK_ALIKE = "look_alike", "looks like one already done"
+    HIGH_VALUE = "high_value", "high value"
+    STILL_UNKNOWN = "still_unknown", "still unknown"
+    PARTIAL = "partial", "ledger shows less"
+    MISMATCH = "mismatch", "ledger shows something else"
+    AMBIGUOUS = "ambiguous", "several candidates in the ledger"
+    DUPLICATE = "duplicate", "ledger shows it twice"
+    CONTRADICTION = "contradiction", "new facts contradict it"
+    CORRECTION = "correction", "correction asked for"
+    ORPHAN = "orphan", "no intent explains it"
+    REQUESTED = "requested", "asked for by a person"
+
+
+class Choice(models.TextChoices):
+    """What a person can decide."""
+
+    CONFIRM = "confirm", "Confirm: it happened"
+    FAIL = "fail", "Fail: it did not happen"
+    SEND_AGAIN = "send_again", "Send again with the same key"
+    APPROVE = "approve", "Approve: send it"
+    REJECT = "reject", "Reject: don't send it"
+    UPHOLD = "uphold", "Uphold: it stays as it is"
+    CORRECT = "correct", "Correct: it was the other way"
+    LINK = "link", "Link the entry to an intent"
+    DUPLICATE = "duplicate", "Mark the entry as a duplicate"
+    NOT_OURS = "not_ours", "Mark the entry as not ours"
+    # Rows that speak of an earlier one
+    UNDO = "undo", "Undo"
+    VOID = "void", "Void"
+    EFFECT = "effect", "Takes effect"
+
+
+class ClosedHow(models.TextChoices):
+    DECISION = "decision", "a person decided"
+    EVIDENCE = "resolved_by_evidence", "evidence settled it"
+    WITHDRAWN = "withdrawn", "the intent was withdrawn or expired"
+
+
+class Review(models.Model):
+    """One case in the queue, open until evidence or a person ends it."""
+
+    intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="reviews")
+    entry = models.ForeignKey(LedgerEntry, null=True, on_delete=models.PROTECT, related_name="reviews")
+    purpose = models.CharField(max_length=8, choices=Purpose)
+    recommendation = models.CharField(max_length=10, choices=Choice, blank=True)
+    grounds = models.TextField(blank=True, help_text="In plain words, why it recommends that.")
+    verdict = models.CharField(max_length=12, choices=Verdict, blank=True, help_text="Of the newest check.")
+    facts_digest = models.CharField(max_length=64, blank=True, help_text="Of the newest check.")
+    amount_minor = models.BigIntegerField(null=True)
+    currency = models.CharField(max_length=3, blank=True)
+
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="owned_reviews"
+    )
+    lease_until = models.DateTimeField(null=True)
+    customer_waiting = models.BooleanField(default=False)
+    opened_at = models.DateTimeField()
+    due_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+    closed_how = models.CharField(max_length=20, choices=ClosedHow, blank=True)
+    version = models.PositiveIntegerField(default=1)
+    chain_length = models.PositiveIntegerField(default=0)
+    chain_head = models.CharField(max_length=64, blank=True)
+
+    class Meta:
+        ordering = ["due_at", "id"]
+        permissions = [
+            ("decide_review", "Can decide reviews"),
+            ("supervise_review", "Can decide what only supervisors may"),
+            ("audit", "Can read everything and decide nothing"),
+        ]
+        constraints = [
+            models.UniqueConstraint(
+                name="review_one_open_per_intent", fields=["intent"], condition=Q(closed_at__isnull=True)
+            ),
+            models.UniqueConstraint(
+                name="review_one_open_per_entry", fields=["entry"], condition=Q(closed_at__isnull=True)
+            ),
+            models.CheckConstraint(
+                name="review_about_something", condition=Q(intent__isnull=False) | Q(entry__isnull=False)
+            ),
+            models.CheckConstraint(
+                name="review_closed_says_how",
+                condition=Q(closed_at__isnull=True, closed_how="")
+                | Q(closed_at__isnull=False, closed_how__in=ClosedHow.values),
+            ),
+            models.CheckConstraint(name="review_purpose_valid", condition=Q(purpose__in=Purpose.values)),
+        ]
+        indexes = [
+            models.Index(name="review_open_by_due", fields=["due_at", "id"], condition=Q(closed_at__isnull=True)),
+            models.Index(name="review_open_by_owner", fields=["owner"], condition=Q(closed_at__isnull=True)),
+        ]
+
+    def __str__(self) -> str:
+        return f"review {self.pk}"
+
+
+class ReviewReason(models.Model):
+    """Why the case is here. Reasons accumulate while it is open."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="reasons")
+    code = models.CharField(max_length=20, choices=ReasonCode)
+    at = models.DateTimeField()
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(name="review_reason_once", fields=["review", "code"]),
+            models.CheckConstraint(name="review_reason_valid", condition=Q(code__in=ReasonCode.values)),
+        ]
+
+    def __str__(self) -> str:
+        return self.code
+
+
+class DecisionReason(models.TextChoices):
+    LEDGER = "ledger", "The ledger shows it"
+    LEDGER_ABSENT = "ledger_absent", "The ledger does not show it"
+    PROVIDER_SAYS = "provider_says", "The provider told us"
+    CUSTOMER_SAYS = "customer_says", "The customer showed it"
+    BANK_STATEMENT = "bank_statement", "A bank statement shows it"
+    JUSTIFIED = "justified", "Justified and within policy"
+    NOT_JUSTIFIED = "not_justified", "Not justified"
+    SUSPECTED_FRAUD = "suspected_fraud", "Suspected fraud"
+    MISTAKE = "mistake", "An earlier decision was wrong"
+    OTHER = "other", "Other: see the note"
+
+
+class Decision(Chained):
+    """What a person decided in a review, and what became of it (rows that speak of an earlier one: `about`)."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="decisions")
+    intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="decisions")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="decisions")
+    choice = models.CharField(max_length=10, choices=Choice)
+    reason = models.CharField(max_length=20, choices=DecisionReason, blank=True)
+    about = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="followed_by")
+    recommended = models.CharField(max_length=10, choices=Choice, blank=True)
+    note = models.ForeignKey(Evidence, null=True, on_delete=models.PROTECT, related_name="noted_in")
+    evidence = models.TextField(default="[]", help_text="Canonical JSON: [[id, digest], …].")
+    entry = models.ForeignKey(LedgerEntry, null=True, on_delete=models.PROTECT, related_name="decisions")
+    settled_amount_minor = models.BigIntegerField(null=True)
+    settled_currency = models.CharField(max_length=3, blank=True)
+    seen_version = models.PositiveIntegerField(help_text="The intent's version that the person saw.")
+    seen_verdict = models.CharField(max_length=12, choices=Verdict, blank=True)
+    seen_digest = models.CharField(max_length=64, blank=True)
+    payload_digest = models.CharField(max_length=64, blank=True)
+    takes_effect_at = models.DateTimeField(null=True)
+    guard_waived = models.BooleanField(default=False)
+
+    CHAINED = (
+        "review_id",
+        "intent_id",
+        "person_id",
+        "choice",
+        "reason",
+        "about_id",
+        "recommended",
+        "note_id",
+        "evidence",
+        "entry_id",
+        "settled_amount_minor",
+        "settled_currency",
+        "seen_version",
+        "seen_verdict",
+        "seen_digest",
+        "payload_digest",
+        "takes_effect_at",
+        "guard_waived",
+    )
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                name="decision_position_once",
+                fields=["intent", "position"],
+                condition=Q(intent__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="decision_position_once_orphan",
+                fields=["review", "position"],
+                condition=Q(intent__isnull=True),
+            ),
+            # An earlier row is undone, voided or put into effect once.
+            models.UniqueConstraint(name="decision_followed_once", fields=["about"]),
+            models.CheckConstraint(name="decision_choice_valid", condition=Q(choice__in=Choice.values)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.choice} by {self.person_id}"
+
+
+class Comment(Chained):
+    """What a person said in a case. For colleagues only; agents never see it."""
+
+    review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
+    intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="comments")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="comments")
+    text = models.ForeignKey(Evidence, on_delete=models.PROTECT, related_name="comment_in")
+    text_digest = models.CharField(max_length=64)
+
+    CHAINED = ("review_id", "intent_id", "person_id", "text_id", "text_digest")
+
+    class Meta:
+        ordering = ["id"]
+        constraints = [
+            models.UniqueConstraint(
+                name="comment_position_once", fields=["intent", "position"], condition=Q(intent__isnull=False)
+            ),
+            models.UniqueConstraint(
+                name="comment_position_once_orphan",
+                fields=["review", "position"],
+                condition=Q(intent__isnull=True),
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"comment {self.pk}"
+
+
+class IncidentKind(models.TextChoices):
+    SENDING = "sending", "no answers to sendings"
+    BOOKS = "books", "books can't be read"
+    AGENT = "agent", "an agent was stopped"
+
+
+class Incident(models.Model):
+    """Something that explains many cases at once."""
+
+    kind = models.CharField(max_length=8, choices=IncidentKind)
+    downstream = models.ForeignKey(Downstream, null=True, on_delete=models.PROTECT, related_name="incidents")
+    agent = models.ForeignKey(Agent, null=True, on_delete=models.PROTECT, related_name="incidents")
+    reason = models.CharField(max_length=40)
+    opened_at = models.DateTimeField()
+    closed_at = models.DateTimeField(null=True)
+
+    class Meta:
+        ordering = ["-opened_at"]
+        constraints = [
+            models.UniqueConstraint(
+                name="incident_one_open_per_downstream",
+                fields=["kind", "downstream"],
+                condition=Q(closed_at__isnull=True, downstream__isnull=False),
+            ),
+            models.UniqueConstraint(
+                name="incident_one_open_per_agent",
+                fields=["kind", "agent"],
+                condition=Q(closed_at__isnull=True, agent__isnull=False),
+            ),
+            models.CheckConstraint(name="incident_kind_valid", condition=Q(kind__in=IncidentKind.values)),
+            models.CheckConstraint(
+                name="incident_about_something", condition=Q(downstream__isnull=False) | Q(agent__isnull=False)
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.kind} since {self.opened_at:%Y-%m-%d %H:%M}"
