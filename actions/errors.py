@@ -115,6 +115,10 @@ class MayHaveHappened(LandedError):
     code, title = "may_have_happened", "Somebody else claimed this intent; it may have been sent."
 
 
+class NotApproved(LandedError):
+    code, title = "not_approved", "A person has to approve this intent before it may be sent."
+
+
 class NotExecutedByCaller(LandedError):
     code, title = "not_executed_by_caller", "Landed sends this intent itself; reports on it are not taken."
 

@@ -15,7 +15,6 @@ from django.db import models
 from actions.canonical import canonical, digest
 from actions.models import Chained, Evidence, Intent
 
-
 R = TypeVar("R", bound=Chained)
 
 
@@ -67,7 +66,7 @@ def rows_of(intent_id: Any) -> list[Chained]:
     found: list[Chained] = []
     for model in chained_models():
         if any(field.name == "intent" for field in model._meta.get_fields()):
-            found += model._default_manager.filter(intent_id=intent_id)
+            found += model._default_manager.filter(**{"intent_id": intent_id})
     return sorted(found, key=lambda row: row.position)
 
 

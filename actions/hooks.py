@@ -9,24 +9,22 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from actions.models import Attempt, Downstream, Intent, Transition
+    from actions.models import Attempt, Intent, Transition
 
 OnTransition = Callable[["Intent", "Transition"], None]
 OnContradiction = Callable[["Intent", "Attempt"], None]
-OnBreaker = Callable[["Downstream", bool], None]
 
 
 @dataclass(frozen=True)
 class Listeners:
     """transition(intent, its new transition) · contradiction(settled intent, attempt whose late answer
-    contradicts it) · breaker(downstream, opened or closed)."""
+    contradicts it)."""
 
     transition: list[OnTransition]
     contradiction: list[OnContradiction]
-    breaker: list[OnBreaker]
 
 
-listeners = Listeners([], [], [])
+listeners = Listeners([], [])
 
 
 def _add_once(found: list[Callable[..., None]], listener: Callable[..., None]) -> None:
@@ -34,18 +32,11 @@ def _add_once(found: list[Callable[..., None]], listener: Callable[..., None]) -
         found.append(listener)
 
 
-def register(
-    *,
-    transition: OnTransition | None = None,
-    contradiction: OnContradiction | None = None,
-    breaker: OnBreaker | None = None,
-) -> None:
+def register(*, transition: OnTransition | None = None, contradiction: OnContradiction | None = None) -> None:
     if transition:
         _add_once(listeners.transition, transition)
     if contradiction:
         _add_once(listeners.contradiction, contradiction)
-    if breaker:
-        _add_once(listeners.breaker, breaker)
 
 
 def tell_transition(intent: "Intent", transition: "Transition") -> None:
@@ -56,8 +47,3 @@ def tell_transition(intent: "Intent", transition: "Transition") -> None:
 def tell_contradiction(intent: "Intent", attempt: "Attempt") -> None:
     for listener in listeners.contradiction:
         listener(intent, attempt)
-
-
-def tell_breaker(downstream: "Downstream", opened: bool) -> None:
-    for listener in listeners.breaker:
-        listener(downstream, opened)

@@ -28,7 +28,8 @@ def exponent(currency: str) -> int:
     if currency not in _currencies():
         raise BadAmount(f"{currency!r} is not a currency code of ISO 4217.")
     fractions = _fractions()
-    return (fractions.get(currency) or fractions["DEFAULT"])[0]
+    decimals: int = (fractions.get(currency) or fractions["DEFAULT"])[0]
+    return decimals
 
 
 def to_minor(text: str, currency: str) -> int:
@@ -43,7 +44,7 @@ def to_minor(text: str, currency: str) -> int:
     whole, fraction = found[1], found[2] or ""
     if len(fraction) > decimals:
         raise BadAmount(f"{text} has more decimals than {currency} has ({decimals}).")
-    minor = int(whole) * 10**decimals + int((fraction + "0" * decimals)[:decimals] or "0")
+    minor: int = int(whole) * 10**decimals + int((fraction + "0" * decimals)[:decimals] or "0")
     if minor == 0:
         raise BadAmount("The amount is zero.")
     if minor > MAX_MINOR:

@@ -5,7 +5,7 @@ import unicodedata
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q, QuerySet
+from django.db.models import Q
 
 from actions.models import Intent
 from actions.statuses import UNSETTLED
@@ -46,11 +46,6 @@ def guard_key(kind_id: int, subject: str) -> str:
     return f"{kind_id}:{subject}"
 
 
-def _ancestors(subject: str) -> list[str]:
-    parts = subject.split("/")
-    return ["/".join(parts[: n + 1]) for n in range(len(parts) - 1)]
-
-
 def lock_family(kind_id: int, family: str) -> None:
     """Lets one transaction at a time look at a family and add to it.
 
@@ -61,15 +56,21 @@ def lock_family(kind_id: int, family: str) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [kind_id, family])
 
 
-def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> QuerySet[Intent]:
+def related(one: str, other: str) -> bool:
+    """Whether two subjects are the same, or one is part of the other. Two parts of one thing are not related."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
+
+
+def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> list[Intent]:
     """The intents of the subject's family that keep another one from being sent, oldest first.
 
-    Those that hold the guard, and disputed ones. A parent blocks its parts and a part its parents; two parts
-    don't block each other. Hold `lock_family` while acting on the answer.
+    Those that hold the guard, and disputed ones. Hold `lock_family` while acting on the answer.
     """
-    related = Q(subject=subject) | Q(subject__startswith=f"{subject}/") | Q(subject__in=_ancestors(subject))
     open_ = Q(status__in=list(UNSETTLED), guard_key__isnull=False) | Q(disputed=True)
-    found = Intent.objects.filter(Q(kind_id=kind_id, family=family_of(subject)) & related & open_)
-    if besides is not None:
-        found = found.exclude(pk=besides)
-    return found.order_by("created_at", "id")
+    family = (
+        Intent.objects.select_related("agent", "kind", "policy", "downstream")
+        .filter(open_, kind_id=kind_id, family=family_of(subject))
+        .order_by("created_at", "id")
+    )
+    # Compared here, because LIKE folds case on SQLite.
+    return [found for found in family if found.pk != besides and related(found.subject, subject)]

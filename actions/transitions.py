@@ -18,9 +18,7 @@ from actions.models import Evidence, Intent, SettledBy, Transition
 from actions.statuses import SETTLED, Actor, Status, may
 
 
-def create(
-    intent: Intent, *, to: Status, actor: Actor, actor_id: str, reason: str, now: datetime
-) -> Intent:
+def create(intent: Intent, *, to: Status, actor: Actor, actor_id: str, reason: str, now: datetime) -> Intent:
     """Inserts a new intent in status `to` together with its first transition. Joins an open transaction.
 
     Raises ForbiddenTransition when the table doesn't let `actor` begin there.
@@ -51,6 +49,7 @@ def apply(
     reason: str,
     evidence: Iterable[Evidence] = (),
     fence: int | None = None,
+    new_fence: int | None = None,
     version: int | None = None,
     now: datetime | None = None,
     **columns: Any,
@@ -58,7 +57,7 @@ def apply(
     """Moves an intent to `to` and writes its history; returns it as it is then.
 
     `expected`: the status (or statuses) that it must be in now; `fence` and `version`, when given, must be its
-    current ones; `columns`: other columns that change in the same UPDATE; `reason`: a code of `actions.reasons`.
+    current ones; `new_fence`: what a claim sets it to; `columns`: others of the same UPDATE; `reason`: a code of `actions.reasons`.
 
     Raises:
         StaleTransition: it is in another status, or has another fence or version. Nothing was changed.
@@ -98,6 +97,8 @@ def apply(
             "chain_length": row.position,
             "chain_head": row.digest,
         }
+        if new_fence is not None:
+            changes["fence"] = new_fence
         _update(intent, changes, Q(status=before, fence=intent.fence, version=intent.version))
         row.save(force_insert=True)
         hooks.tell_transition(intent, row)
@@ -112,9 +113,13 @@ def _update(intent: Intent, changes: dict[str, Any], still: Q) -> None:
         setattr(intent, name, value)
 
 
+# What was due in one status is not due in the next, unless whoever moves it says so.
+_DUE_TIMES = ("lease_until", "next_attempt_at", "next_check_at", "approve_before")
+
+
 def _what_follows(intent: Intent, to: Status, at: datetime) -> dict[str, Any]:
     """The columns that a status brings along, unless the caller names others."""
-    changes: dict[str, Any] = {"lease_until": None, "next_attempt_at": None, "next_check_at": None}
+    changes: dict[str, Any] = dict.fromkeys(_DUE_TIMES)
     if to in SETTLED:
         changes["settled_at"] = at
         if not intent.disputed:
@@ -135,7 +140,7 @@ def note(intent_id: UUID, *, fence: int | None = None, now: datetime | None = No
 
     Not history: what must be remembered is a transition, a check, a decision or evidence.
     """
-    assert "status" not in columns and "version" not in columns, "status has one writer: apply()"
+    assert not {"status", "version"} & set(columns), "status has one writer: apply()"
     found = Intent.objects.filter(pk=intent_id)
     if fence is not None:
         found = found.filter(fence=fence)

@@ -20,7 +20,18 @@ from urllib3.exceptions import HTTPError
 from actions.phases import REASONS, Phase, Reason, Stopped, Trace, boot_clock, explain, is_foreign
 from actions.wire import Connection, Place, idle, tls_context
 
-__all__ = ["REASONS", "Call", "Limits", "Phase", "Reason", "Reply", "boot_clock", "send"]
+__all__ = [
+    "REASONS",
+    "Call",
+    "Limits",
+    "Phase",
+    "Reason",
+    "Reply",
+    "boot_clock",
+    "check",
+    "close_idle",
+    "send",
+]
 
 
 @dataclass(frozen=True)
@@ -77,7 +88,7 @@ def send(call: Call, limits: Limits) -> Reply:
     Trouble with the network never raises. ValueError: `call` is malformed, nothing was touched. Whatever else
     is raised while it runs (a job's time-out from a signal handler) passes through, the connection closed.
     """
-    place, path = _check(call, limits)
+    place, path = _parse(call, limits.ca_file)
     started = boot_clock()
     trace = Trace(
         connect_until=started + limits.connect_timeout_s,
@@ -86,14 +97,20 @@ def send(call: Call, limits: Limits) -> Reply:
     )
     received = _Received()
     reason, detail = Reason.OK, ""
+    connection: Connection | None = None
     try:
-        connection = _connection(place, limits, trace)
+        connection = _connection(place, reuse=limits.reuse)
+        connection.begin(trace)
         _exchange(connection, call, path, limits, received)
+        trace.phase = Phase.DONE
     except (Stopped, OSError, HTTPException, HTTPError) as exc:
         cause = trace.trouble or exc
         if is_foreign(cause, trace):
             raise cause from None
         reason, detail = explain(trace, exc), f"{type(cause).__name__}: {cause}"[:300]
+    finally:
+        if connection is not None:
+            _leave(connection, place, keep=limits.reuse and trace.phase is Phase.DONE)
     return Reply(
         phase=trace.phase,
         reason=reason,
@@ -105,15 +122,23 @@ def send(call: Call, limits: Limits) -> Reply:
     )
 
 
+close_idle = idle.close  # those that this thread kept open
+
 _TOKEN = re.compile(r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+")  # RFC 9110 §5.6.2
 _VALUE = re.compile(r"[\t\x20-\x7e]*")
 _VISIBLE = re.compile(r"[\x21-\x7e]+")
 # Framing and routing are this module's business: a wrong length would cut or join requests.
 _OURS = {"connection", "content-length", "expect", "host", "keep-alive", "proxy-connection", "te", "trailer"}
 _OURS |= {"transfer-encoding", "upgrade"}
+_DEFAULTS = {"Accept-Encoding": "identity", "User-Agent": "landed"}
 
 
-def _check(call: Call) -> tuple[Place, str]:
+def check(call: Call) -> None:
+    """Raises ValueError for a call that `send` would refuse; the text names headers, never their values."""
+    _parse(call, None)
+
+
+def _parse(call: Call, ca_file: str | None) -> tuple[Place, str]:
     if not _TOKEN.fullmatch(call.method):
         raise ValueError(f"not an HTTP method: {call.method!r}")
     if not _VISIBLE.fullmatch(call.url):
@@ -132,69 +157,62 @@ def _check(call: Call) -> tuple[Place, str]:
     parts.hostname.encode("idna")  # UnicodeError, a ValueError, for labels DNS can't carry
     port = (443 if parts.scheme == "https" else 80) if parts.port is None else parts.port
     path = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    return Place(parts.scheme, parts.hostname, port), path
+    return Place(parts.scheme, parts.hostname, port, ca_file), path
 
 
-def _exchange(call: Call, place: Place, path: str, limits: Limits, trace: Trace, received: _Received) -> None:
-    connection = _connection(place, limits, trace)
-    response: BaseHTTPResponse | None = None
-    keep = False
-    try:
-        if connection.sock is None:
-            connection.connect()
-        headers = {"Accept-Encoding": "identity", "User-Agent": "landed"}
-        headers = {k: v for k, v in headers.items() if k.lower() not in {n.lower() for n in call.headers}}
-        if not limits.reuse:
-            headers["Connection"] = "close"
-        connection.request(
-            call.method,
-            path,
-            body=call.body,
-            headers={**headers, **call.headers},
-            preload_content=False,
-            decode_content=False,
-        )
-        response = _read(connection, received, limits.body_cap)
-        trace.phase = Phase.DONE
-        keep = limits.reuse and connection.sock is not None
-    finally:
-        if keep:
-            idle.put(place, connection)
-        else:
-            if response is not None:
-                response.close()
-            connection.close()
-
-
-def _connection(place: Place, limits: Limits, trace: Trace) -> Connection:
-    connection = idle.take(place) if limits.reuse else None
+def _connection(place: Place, *, reuse: bool) -> Connection:
+    connection = idle.take(place) if reuse else None
     if connection is None:
         context = tls_context(place.ca_file) if place.scheme == "https" else None
         connection = Connection(place.host, place.port, context)
-    connection.begin(trace)
     return connection
 
 
-def _read(connection: Connection, received: _Received, cap: int) -> BaseHTTPResponse:
+def _leave(connection: Connection, place: Place, *, keep: bool) -> None:
+    if keep and connection.sock is not None:  # http.client has closed it already if the peer asked for that
+        idle.put(place, connection)
+    else:
+        connection.close()
+
+
+def _exchange(connection: Connection, call: Call, path: str, limits: Limits, received: _Received) -> None:
+    if connection.sock is None:
+        connection.connect()
+    given = {name.lower() for name in call.headers}
+    headers = {name: value for name, value in _DEFAULTS.items() if name.lower() not in given}
+    if not limits.reuse:
+        headers["Connection"] = "close"
+    headers.update(call.headers)
+    connection.request(
+        call.method, path, body=call.body, headers=headers, preload_content=False, decode_content=False
+    )
     try:
         response = connection.getresponse()
-        received.status = response.status
-        received.headers.update((name.lower(), value) for name, value in response.headers.items())
-        while len(received.body) <= cap:
-            # Never more than the announced length: what lies beyond belongs to no answer of ours.
-            part = response.read1(min(16_384, response.length_remaining or 16_384), decode_content=False)
-            if not part:
-                break
-            received.body += part
+        try:
+            _read(response, received, limits.body_cap)
+        finally:
+            response.close()
     except ValueError as exc:  # http.client's parsers on garbage; our own arguments were checked before
         raise HTTPException(str(exc)) from exc
-    _decode(received, cap)
-    return response
+    _decode(received, limits.body_cap)
+
+
+def _read(response: BaseHTTPResponse, received: _Received, cap: int) -> None:
+    received.status = response.status
+    received.headers.update((name.lower(), value) for name, value in response.headers.itermerged())
+    while len(received.body) <= cap:
+        # Never more than the announced length: what lies beyond belongs to no answer of ours.
+        part = response.read1(min(16_384, response.length_remaining or 16_384), decode_content=False)
+        if not part:
+            break
+        received.body += part
 
 
 def _decode(received: _Received, cap: int) -> None:
     encoding = received.headers.get("content-encoding", "identity").strip().lower()
     plain = bytes(received.body)
+    if not plain:
+        return
     if encoding in ("gzip", "x-gzip") and len(plain) <= cap:
         unzip = zlib.decompressobj(wbits=31)
         try:

@@ -89,9 +89,7 @@ def _postgresql(rule: Rule) -> list[str]:
     changed = (
         ""
         if rule.fixed is None
-        else " WHEN ("
-        + " OR ".join(f'NEW."{column}" IS DISTINCT FROM OLD."{column}"' for column in rule.fixed)
-        + ")"
+        else " WHEN (" + " OR ".join(f'NEW."{column}" IS DISTINCT FROM OLD."{column}"' for column in rule.fixed) + ")"
     )
     update, delete, truncate = _names(table)
     run = "EXECUTE FUNCTION landed_append_only()"

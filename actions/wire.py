@@ -1,8 +1,8 @@
 """The connection under `actions.transport`: it notes how far a call got and keeps the call's time.
 
 Why urllib3's connection and not requests or a pool: exception classes don't tell whether anything left
-(requests raises ConnectionError for a refused connection and for a peer that closed after the POST alike), and
-sessions and pools bring what must not be here: retries, redirects, silent reconnects, proxies from the
+(requests raises ConnectionError for a refused connection and for a peer that closed after the POST alike),
+and sessions and pools bring what must not be here: retries, redirects, silent reconnects, proxies from the
 environment. One connection object has none of that; http.client's own reconnecting is switched off below.
 """
 
@@ -67,9 +67,7 @@ class _TimedTlsSocket(_TimedSocket, ssl.SSLSocket):
 @lru_cache(maxsize=64)
 def tls_context(ca_file: str | None) -> ssl.SSLContext:
     """Verifies against `ca_file`, or certifi's roots as requests does. Raises OSError for a bad file."""
-    context = ssl.SSLContext(
-        ssl.PROTOCOL_TLS_CLIENT
-    )  # checks certificate and host name; reads no environment
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)  # verifies by default; reads no environment
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     context.set_alpn_protocols(["http/1.1"])
     context.load_verify_locations(ca_file or certifi.where())
@@ -191,12 +189,20 @@ class Place(NamedTuple):
     ca_file: str | None = None
 
 
+class _Open(dict[Place, Connection]):
+    """Closes what it holds when its thread, and so it, ends."""
+
+    def __del__(self) -> None:
+        while self:
+            self.popitem()[1].close()
+
+
 class Idle(threading.local):
     """Open connections of this thread and this process, at most one per place: sockets are never shared."""
 
     def __init__(self) -> None:
         self.pid = os.getpid()
-        self.connections: dict[Place, Connection] = {}
+        self.connections = _Open()
 
     def take(self, place: Place) -> Connection | None:
         if self.pid != os.getpid():
@@ -207,6 +213,11 @@ class Idle(threading.local):
             return None
         return connection
 
+    def close(self) -> None:
+        """Closes this thread's."""
+        while self.connections:
+            self.connections.popitem()[1].close()
+
     def put(self, place: Place, connection: Connection) -> None:
         replaced = self.connections.pop(place, None)
         if replaced is not None:
@@ -214,4 +225,4 @@ class Idle(threading.local):
         self.connections[place] = connection
 
 
-_idle = _Idle()
+idle = Idle()

@@ -15,8 +15,10 @@ DATA_DIR = Path(env.str("LANDED_DATA", str(BASE_DIR / "var")))
 MODE = env.str("LANDED_MODE", "production")
 DEBUG = False
 SECRET_KEY = env.str("SECRET_KEY", "" if MODE == "production" else "only-for-demo-and-tests-" + "x" * 40)
-ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", [] if MODE == "production" else ["127.0.0.1", "localhost", "testserver"])
-CSRF_TRUSTED_ORIGINS = env.list("CSRF_TRUSTED_ORIGINS", [])
+ALLOWED_HOSTS = env.list(
+    "ALLOWED_HOSTS", [] if MODE == "production" else ["127.0.0.1", "localhost", "testserver"]
+)
+CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 
 INSTALLED_APPS = [
     "config.apps.LandedConfig",
@@ -79,7 +81,8 @@ def _database() -> dict[str, Any]:
             "timeout": 20,
             # FULL: a commit that was acknowledged survives a power cut, in WAL mode too.
             "init_command": (
-                "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;PRAGMA recursive_triggers=ON;PRAGMA busy_timeout=20000;"
+                "PRAGMA journal_mode=WAL;PRAGMA synchronous=FULL;"
+                "PRAGMA recursive_triggers=ON;PRAGMA busy_timeout=20000;"
             ),
         }
     return found
@@ -91,14 +94,22 @@ DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 REDIS_URL = env.str("REDIS_URL", f"unix://{DATA_DIR / 'redis.sock'}")
 
 
+def _impatient(url: str) -> str:
+    """A frozen Redis must not hold up a request: a ring that gets no answer within a second is given up.
+
+    In the URL, because django-rq hands REDIS_CLIENT_KWARGS on for HOST and PORT only.
+    """
+    if "socket_timeout=" in url:
+        return url
+    return f"{url}{'&' if '?' in url else '?'}socket_timeout=1&socket_connect_timeout=1"
+
+
 def _queue() -> dict[str, Any]:
     return {
-        "URL": REDIS_URL,
+        "URL": _impatient(REDIS_URL),
         "DEFAULT_TIMEOUT": 180,
         # JSON, because pickle from a shared Redis is code from a shared Redis.
         "SERIALIZER": "rq.serializers.JSONSerializer",
-        # A frozen Redis must not hold up a request: a ring that gets no answer is given up.
-        "REDIS_CLIENT_KWARGS": {"socket_timeout": 1, "socket_connect_timeout": 1},
     }
 
 

@@ -10,17 +10,14 @@ class ReconciliationConfig(AppConfig):
         from actions import hooks, triggers  # noqa: PLC0415  models must be loaded first
         from reconciliation.reviews import listening  # noqa: PLC0415
 
-        hooks.register(
-            transition=listening.on_transition,
-            contradiction=listening.on_contradiction,
-            breaker=listening.on_breaker,
-        )
+        hooks.register(transition=listening.on_transition, contradiction=listening.on_contradiction)
         triggers.protect(
             triggers.Rule("reconciliation.Check"),
             triggers.Rule("reconciliation.Decision"),
             triggers.Rule("reconciliation.Comment"),
             triggers.Rule("reconciliation.LedgerEntry", fixed=("id", "downstream_id", "book", "entry_id")),
             triggers.Rule(
-                "reconciliation.Match", fixed=("id", "entry_id", "intent_id", "role", "entry_state", "by", "at")
+                "reconciliation.Match",
+                fixed=("id", "entry_id", "intent_id", "role", "entry_state", "by", "at"),
             ),
         )

@@ -14,7 +14,10 @@ class Agent(models.Model):
     name = models.CharField(max_length=64, unique=True, validators=[SLUG])
     title = models.CharField(max_length=100, blank=True)
     group = models.CharField(
-        max_length=64, blank=True, validators=[SLUG], help_text="Agents of one group read each other's intents."
+        max_length=64,
+        blank=True,
+        validators=[SLUG],
+        help_text="Agents of one group read each other's intents.",
     )
     kinds = models.ManyToManyField(Kind, blank=True, related_name="agents", help_text="What it may propose.")
     built_in = models.BooleanField(default=False, editable=False)

@@ -72,6 +72,7 @@ class Intent(models.Model):
     fence = models.PositiveIntegerField(default=0)
     lease_until = models.DateTimeField(null=True)
     send_before = models.DateTimeField(null=True)
+    approve_before = models.DateTimeField(null=True, help_text="While it is held: until when.")
     next_attempt_at = models.DateTimeField(null=True)
     next_check_at = models.DateTimeField(null=True)
     checks_made = models.PositiveIntegerField(default=0, help_text="Since it became unknown.")
@@ -106,8 +107,7 @@ class Intent(models.Model):
             ),
             models.CheckConstraint(
                 name="intent_amount_and_currency",
-                condition=Q(amount_minor__isnull=True, currency="")
-                | (Q(amount_minor__gt=0) & ~Q(currency="")),
+                condition=Q(amount_minor__isnull=True, currency="") | (Q(amount_minor__gt=0) & ~Q(currency="")),
             ),
             models.CheckConstraint(
                 name="intent_lease_only_while_submitted",
@@ -115,8 +115,11 @@ class Intent(models.Model):
             ),
             models.CheckConstraint(
                 name="intent_sending_only_while_open",
-                condition=Q(next_attempt_at__isnull=True)
-                | Q(status__in=[Status.RECORDED, Status.UNKNOWN, Status.HELD]),
+                condition=Q(next_attempt_at__isnull=True) | Q(status__in=[Status.RECORDED, Status.UNKNOWN]),
+            ),
+            models.CheckConstraint(
+                name="intent_approval_only_while_held",
+                condition=Q(approve_before__isnull=True) | Q(status=Status.HELD),
             ),
             models.CheckConstraint(name="intent_history_begins", condition=Q(version__gte=1)),
             models.CheckConstraint(name="intent_keys_not_empty", condition=~Q(idempotency_key="")),
@@ -131,13 +134,16 @@ class Intent(models.Model):
             models.Index(
                 name="intent_due_to_check", fields=["next_check_at"], condition=Q(next_check_at__isnull=False)
             ),
-            models.Index(
-                name="intent_lease_over", fields=["lease_until"], condition=Q(lease_until__isnull=False)
-            ),
+            models.Index(name="intent_lease_over", fields=["lease_until"], condition=Q(lease_until__isnull=False)),
             models.Index(
                 name="intent_too_old_to_send",
                 fields=["send_before"],
                 condition=Q(status__in=[Status.HELD, Status.RECORDED], send_before__isnull=False),
+            ),
+            models.Index(
+                name="intent_approval_over",
+                fields=["approve_before"],
+                condition=Q(approve_before__isnull=False),
             ),
             models.Index(
                 name="intent_open_family",
@@ -232,9 +238,7 @@ class Attempt(models.Model):
         ordering = ["intent", "number"]
         constraints = [
             models.UniqueConstraint(name="attempt_number_once", fields=["intent", "number"]),
-            models.UniqueConstraint(
-                name="attempt_one_open", fields=["intent"], condition=Q(closed_at__isnull=True)
-            ),
+            models.UniqueConstraint(name="attempt_one_open", fields=["intent"], condition=Q(closed_at__isnull=True)),
             models.CheckConstraint(
                 name="attempt_closed_has_result",
                 condition=Q(closed_at__isnull=True, result="", closed_by="")

@@ -27,7 +27,9 @@ class Downstream(models.Model):
     connector = models.CharField(max_length=64, help_text="Which connector speaks to it.")
     base_url = models.URLField(max_length=500, help_text="Where it is; the connector adds the paths.")
     account = models.CharField(
-        max_length=200, blank=True, help_text="Whose books they are; can't change while an intent is unsettled."
+        max_length=200,
+        blank=True,
+        help_text="Whose books they are; can't change while an intent is unsettled.",
     )
     secret_env = models.CharField(
         max_length=100,
@@ -64,9 +66,7 @@ class Downstream(models.Model):
     class Meta:
         ordering = ["name"]
         constraints = [
-            models.CheckConstraint(
-                name="downstream_look_up_valid", condition=models.Q(look_up__in=LookUp.values)
-            ),
+            models.CheckConstraint(name="downstream_look_up_valid", condition=models.Q(look_up__in=LookUp.values)),
             models.CheckConstraint(
                 name="downstream_window_needs_dedupe",
                 condition=models.Q(dedupe_window_s__isnull=True) | models.Q(dedupes=True),
@@ -77,7 +77,16 @@ class Downstream(models.Model):
         return self.name
 
     # Changing these while intents are unsettled would make look-ups answer about other books.
-    IDENTITY = ("name", "connector", "base_url", "account", "secret_env", "look_up", "absence_conclusive", "config")
+    IDENTITY = (
+        "name",
+        "connector",
+        "base_url",
+        "account",
+        "secret_env",
+        "look_up",
+        "absence_conclusive",
+        "config",
+    )
 
 
 class Executors(models.TextChoices):
@@ -159,7 +168,9 @@ class Kind(models.Model):
         max_length=200, blank=True, help_text="JMESPath into params; empty: the caller names the subject."
     )
     subject_pattern = models.CharField(
-        max_length=200, blank=True, help_text="Regular expression that the whole canonical subject must match."
+        max_length=200,
+        blank=True,
+        help_text="Regular expression that the whole canonical subject must match.",
     )
     subject_case_folds = models.BooleanField(default=False, help_text="Order-1 and order-1 are the same.")
     payee_from = models.CharField(max_length=200, blank=True, help_text="JMESPath into params.")
@@ -171,12 +182,8 @@ class Kind(models.Model):
         validators=[valid_limits],
         help_text="Per currency, in minor units. A currency that is not listed is held for approval.",
     )
-    duplicate_policy = models.CharField(
-        max_length=8, choices=DuplicatePolicy, default=DuplicatePolicy.REFUSE
-    )
-    look_alike_policy = models.CharField(
-        max_length=8, choices=LookAlikePolicy, default=LookAlikePolicy.HOLD
-    )
+    duplicate_policy = models.CharField(max_length=8, choices=DuplicatePolicy, default=DuplicatePolicy.REFUSE)
+    look_alike_policy = models.CharField(max_length=8, choices=LookAlikePolicy, default=LookAlikePolicy.HOLD)
     look_alike_window_s = models.PositiveIntegerField(default=86_400)
     send_before_s = models.PositiveIntegerField(
         null=True, blank=True, default=86_400, help_text="Nothing is sent this long after it was proposed."
@@ -193,7 +200,10 @@ class Kind(models.Model):
     )
     recheck_failed_s = models.JSONField(default=default_rechecks, validators=[valid_schedule])
     relook = models.CharField(
-        max_length=12, choices=Relook, default=Relook.NONE, help_text="Confirmed ones that are looked up once."
+        max_length=12,
+        choices=Relook,
+        default=Relook.NONE,
+        help_text="Confirmed ones that are looked up once.",
     )
     review_after_s = models.PositiveIntegerField(default=900, help_text="Unknown for longer: a person.")
     review_due_s = models.PositiveIntegerField(default=14_400)

@@ -91,7 +91,8 @@ class Match(models.Model):
                 condition=Q(released_at__isnull=True, role=MatchRole.SETTLES),
             ),
             models.CheckConstraint(
-                name="match_intent_unless_not_ours", condition=Q(intent__isnull=False) | Q(role=MatchRole.NOT_OURS)
+                name="match_intent_unless_not_ours",
+                condition=Q(intent__isnull=False) | Q(role=MatchRole.NOT_OURS),
             ),
             models.CheckConstraint(name="match_role_valid", condition=Q(role__in=MatchRole.values)),
         ]

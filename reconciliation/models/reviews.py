@@ -153,7 +153,9 @@ class Decision(Chained):
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="decisions")
     intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="decisions")
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="decisions")
+    person = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="decisions"
+    )
     choice = models.CharField(max_length=10, choices=Choice)
     reason = models.CharField(max_length=20, choices=DecisionReason, blank=True)
     about = models.ForeignKey("self", null=True, on_delete=models.PROTECT, related_name="followed_by")
@@ -272,7 +274,8 @@ class Incident(models.Model):
             ),
             models.CheckConstraint(name="incident_kind_valid", condition=Q(kind__in=IncidentKind.values)),
             models.CheckConstraint(
-                name="incident_about_something", condition=Q(downstream__isnull=False) | Q(agent__isnull=False)
+                name="incident_about_something",
+                condition=Q(downstream__isnull=False) | Q(agent__isnull=False),
             ),
         ]
 

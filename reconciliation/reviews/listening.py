@@ -1,4 +1,30 @@
-"""stub"""
-def on_transition(intent, transition): ...
-def on_contradiction(intent, attempt): ...
-def on_breaker(downstream, opened): ...
+"""Hears of transitions, inside their transaction, so that reviews and statuses change together or not at all."""
+
+from actions import policy, times
+from actions.models import Attempt, Intent, Transition
+from actions.statuses import Actor, Status
+from reconciliation.models import ClosedHow, ReasonCode
+from reconciliation.reviews import opening
+
+# People's own decisions end their review themselves, with what they decided.
+_PEOPLE = frozenset({Actor.REVIEWER, Actor.ADMINISTRATOR})
+
+
+def on_transition(intent: Intent, transition: Transition) -> None:
+    to = Status(transition.to_status)
+    if to is Status.HELD:
+        reasons = [ReasonCode(code) for code in intent.hold_reasons.split(",") if code]
+        opening.open_for_approval(intent, reasons or [ReasonCode.APPROVAL], now=transition.at)
+    elif to is Status.UNKNOWN and not policy.can_look_up(policy.read(intent.policy.text)):
+        # No book to look into: nobody but a person will ever find out.
+        opening.open_for_outcome(intent, ReasonCode.STILL_UNKNOWN, now=transition.at)
+    elif intent.settled and transition.actor not in _PEOPLE:
+        how = ClosedHow.WITHDRAWN if to is Status.CANCELLED else ClosedHow.EVIDENCE
+        opening.close(intent, how, now=transition.at)
+    elif to is Status.RECORDED and transition.actor not in _PEOPLE:
+        # A late answer proved that nothing was sent: there is no outcome to find any more.
+        opening.close(intent, ClosedHow.EVIDENCE, now=transition.at)
+
+
+def on_contradiction(intent: Intent, attempt: Attempt) -> None:
+    opening.dispute(intent, now=times.now())

@@ -91,7 +91,7 @@ def test_a_config_that_makes_no_sense_changes_nothing(sandbox: Sandbox, fields: 
         "http://example.com/",
         "https://127.0.0.1/",
         "http://127.0.0.1.example.com/",
-        "http://127.0.0.1@example.com/",
+        "http://example.com@127.0.0.1/",
         "http://127.0.0.1:port/",
         "http://0.0.0.0/",
         "//127.0.0.1/",

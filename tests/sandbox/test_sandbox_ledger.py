@@ -8,7 +8,8 @@ from sandbox_client import Sandbox
 
 def test_pages_hold_every_entry_once_oldest_first(sandbox: Sandbox, order: str) -> None:
     ids = [sandbox.refund(order, key=f"{order}-{number}").json["id"] for number in range(5)]
-    pages, cursor = [], {}
+    pages: list[list[str]] = []
+    cursor: dict[str, str] = {}
     while True:
         page = sandbox.ledger(order=order, limit=2, **cursor).json
         pages.append([entry["id"] for entry in page["data"]])

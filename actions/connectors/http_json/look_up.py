@@ -1,0 +1,119 @@
+"""Asking the downstream's ledger, page by page. Pure but for the `fetch` it is given."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+from urllib.parse import urlencode
+
+from actions import transport
+from actions.connectors.base import By, Entry, Fetch, LookupFailed, NotSendable, Page, Target, Wanted, text_of
+from actions.connectors.http_json.answer import holds, money, parse
+from actions.connectors.http_json.request import fill, headers_of, scope_of
+from actions.connectors.values import Unreadable, evaluate, identifier, moment, word
+from actions.transport import Call, Reply
+
+MAX_PAGES = 100
+
+
+def look_up(target: Target, wanted: Wanted, fetch: Fetch, *, by: By) -> Iterator[Page]:
+    look_up = target.config.get("look_up", {})
+    if by not in look_up:
+        raise LookupFailed("not_offered", f"{target.name} can't be asked by {by}.")
+    pages: list[Page] = []
+    cursors: set[str] = set()
+    cursor: str | None = None
+    try:
+        for _ in range(look_up.get("max_pages", MAX_PAGES)):
+            call = _question(target, wanted, by, cursor)
+            page, cursor = _page(look_up, by, call, fetch(call))
+            pages.append(page)
+            yield page
+            if cursor is None:
+                return
+            if cursor in cursors:
+                raise LookupFailed("repeated_cursor", f"The cursor {cursor!r} came twice.")
+            cursors.add(cursor)
+        raise LookupFailed("too_many_pages", f"There are more than {len(pages)} pages.")
+    except LookupFailed as failed:
+        failed.pages = tuple(pages)
+        raise
+
+
+def _question(target: Target, wanted: Wanted, by: By, cursor: str | None) -> Call:
+    look_up, scope = target.config["look_up"], scope_of(target, wanted)
+    try:
+        query = {name: word(evaluate(how, scope)) for name, how in look_up[by].get("query", {}).items()}
+        if None in query.values():  # without its filter a question would be about everything
+            raise Unreadable("a value of the query is empty")
+        if cursor is not None:
+            query[look_up["cursor_param"]] = cursor
+        path = fill(look_up[by]["path"], scope)
+        if query:
+            path += ("&" if "?" in path else "?") + urlencode(query)
+        call = Call("GET", target.base_url.rstrip("/") + path, headers_of(target))
+        transport.check(call)
+    except (NotSendable, ValueError) as exc:
+        raise LookupFailed("bad_query", str(exc)) from exc
+    return call
+
+
+def _page(look_up: Mapping[str, Any], by: By, call: Call, reply: Reply) -> tuple[Page, str | None]:
+    """One page and the cursor of the next, None at the end. `pages` of what it raises is the caller's."""
+    if not reply.complete:
+        text = transport.REASONS[reply.reason]
+        raise LookupFailed(reply.reason, text, http_status=reply.status, body=text_of(reply.body))
+    document, status, body = parse(reply), reply.status or 0, text_of(reply.body)
+    absent = look_up[by].get("absent")
+    if absent and absent["status"] == status and holds(absent["when"], document):
+        return Page(call.url, status, (), body), None
+    if status != 200:  # 206 would be part of a view, 202 none yet
+        raise LookupFailed("http_error", f"HTTP {status}.", http_status=status, body=body)
+    reason = "unreadable_page"
+    try:
+        items = evaluate(look_up["items"], document)
+        if not isinstance(items, list):
+            raise Unreadable("the page holds no list of entries")
+        cursor = _next(look_up, document)
+        reason = "unreadable_entry"
+        entries = tuple(_entry(look_up["entry"], item) for item in items)
+    except Unreadable as exc:
+        raise LookupFailed(reason, str(exc), http_status=status, body=body) from exc
+    return Page(call.url, status, entries, body), cursor
+
+
+def _next(look_up: Mapping[str, Any], document: Any) -> str | None:
+    if "cursor" not in look_up:
+        return None
+    if "more" in look_up:
+        more = evaluate(look_up["more"], document)
+        if not isinstance(more, bool):
+            raise Unreadable("the page doesn't say whether there is more")
+        if not more:
+            return None
+    cursor = word(evaluate(look_up["cursor"], document))
+    if cursor is None and "more" in look_up:
+        raise Unreadable("the page says that there is more, but not where")
+    return cursor
+
+
+def _entry(spec: Mapping[str, Any], item: Any) -> Entry:
+    if not isinstance(item, dict):
+        raise Unreadable("an entry is not an object")
+
+    def find(name: str) -> Any:
+        return evaluate(spec[name], item) if name in spec else None
+
+    amount_minor, currency = money(spec, item)
+    return Entry(
+        entry_id=identifier(find("id")),
+        role=spec["roles"].get(word(find("role")) or "", "unknown") if "role" in spec else "effect",
+        # A state that is not known here is neither final nor failed.
+        state=spec["states"].get(word(find("status")) or "", "pending") if "status" in spec else "final",
+        key=word(find("key")),
+        subject=word(find("subject")),
+        amount_minor=amount_minor,
+        currency=currency,
+        booked_at=moment(find("booked_at")),
+        raw=item,
+    )

@@ -1,0 +1,204 @@
+"""What follows from an answer. An answer speaks for its own attempt only.
+
+By answers alone an intent becomes failed, or recorded again, only if every attempt is proven refused or not sent.
+Workers and callers both come through here, so the rule is written once.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+
+from actions import hooks, policy, times, transitions
+from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Intent, Result, SettledBy
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one attempt. `reason`: a code of the transport's or connector's closed sets."""
+
+    result: Result
+    reason: str
+    phase: str = ""
+    http_status: int | None = None
+    external_id: str = ""
+    amount_minor: int | None = None
+    currency: str = ""
+
+
+def what_follows(own: Result, others: Iterable[str]) -> Status | None:
+    """The status that an attempt's result leads to, given what is known of all other attempts ("" while open).
+
+    None: the intent stays where it is (accepted, not finished). Pure.
+    """
+    if own is Result.CONFIRMED:
+        return Status.CONFIRMED
+    if own is Result.ACCEPTED:
+        return None
+    results = [own.value, *others]
+    if not all(result in HARMLESS for result in results):
+        return Status.UNKNOWN
+    return Status.FAILED if Result.REFUSED in results else Status.RECORDED
+
+
+def apply_outcome(
+    attempt_id: int,
+    outcome: Outcome,
+    *,
+    actor: Actor,
+    actor_id: str,
+    closed_by: ClosedBy,
+    evidence: Iterable[Evidence] = (),
+    now: datetime | None = None,
+) -> Intent:
+    """Closes the attempt and moves its intent as far as this outcome allows, in one transaction.
+
+    The attempt is closed in any case, even when the intent moved on. After the clock closed it, its own answer is
+    added once and still counts while the fence is its own. Returns the intent as it is then.
+    """
+    with transaction.atomic():
+        at = now or times.now()
+        intent_id = Attempt.objects.values_list("intent_id", flat=True).get(pk=attempt_id)
+        intent = Intent.objects.select_for_update().select_related("policy").get(pk=intent_id)
+        attempt = Attempt.objects.select_for_update().get(pk=attempt_id)
+        if not _close(attempt, outcome, closed_by, at):
+            return intent  # heard before: the same answer twice is one answer
+        if intent.settled:
+            _compare(intent, attempt, outcome)
+            return intent
+        if attempt.fence != intent.fence:
+            if outcome.result in (Result.CONFIRMED, Result.ACCEPTED):
+                transitions.note(intent.pk, now=at, next_check_at=at)
+            return intent
+        return _move(intent, attempt, outcome, actor=actor, actor_id=actor_id, evidence=tuple(evidence), at=at)
+
+
+def _close(attempt: Attempt, outcome: Outcome, closed_by: ClosedBy, at: datetime) -> bool:
+    if attempt.closed_at is None:
+        attempt.result, attempt.reason = outcome.result, outcome.reason
+        attempt.phase, attempt.http_status = outcome.phase, outcome.http_status
+        attempt.closed_at, attempt.closed_by = at, closed_by
+    elif attempt.closed_by == ClosedBy.CLOCK and not attempt.late_result:
+        attempt.late_result, attempt.late_reason, attempt.late_at = outcome.result, outcome.reason, at
+        attempt.phase, attempt.http_status = outcome.phase, outcome.http_status
+    else:
+        return False
+    attempt.save()
+    return True
+
+
+def _compare(intent: Intent, attempt: Attempt, outcome: Outcome) -> None:
+    """A settled intent whose attempt says otherwise is disputed, and a person looks at it."""
+    says_yes = outcome.result in (Result.CONFIRMED, Result.ACCEPTED)
+    says_no = outcome.result is Result.REFUSED
+    if (intent.status == Status.FAILED and says_yes) or (intent.status == Status.CONFIRMED and says_no):
+        hooks.tell_contradiction(intent, attempt)
+
+
+def _move(
+    intent: Intent,
+    attempt: Attempt,
+    outcome: Outcome,
+    *,
+    actor: Actor,
+    actor_id: str,
+    evidence: tuple[Evidence, ...],
+    at: datetime,
+) -> Intent:
+    others = [other.known_result for other in intent.attempts.exclude(pk=attempt.pk)]
+    to = what_follows(outcome.result, others)
+    if to is None:
+        return _accepted(intent, outcome, at)
+    if to is Status.UNKNOWN and intent.status == Status.UNKNOWN:
+        return intent
+    reason, columns = _result_columns(intent, outcome, to, others, at)
+    moved = transitions.apply(
+        intent.pk,
+        expected=(Status.SUBMITTED, Status.UNKNOWN),
+        to=to,
+        actor=actor,
+        actor_id=actor_id,
+        reason=reason,
+        evidence=evidence,
+        fence=attempt.fence,
+        now=at,
+        **columns,
+    )
+    if to is Status.RECORDED and columns["next_attempt_at"] is None and actor is Actor.WORKER:
+        return transitions.apply(
+            intent.pk,
+            expected=Status.RECORDED,
+            to=Status.FAILED,
+            actor=actor,
+            actor_id=actor_id,
+            reason=Reason.NOT_SENT_GIVEN_UP,
+            evidence=evidence,
+            now=at,
+            settled_by=SettledBy.NOTHING_SENT,
+        )
+    return moved
+
+
+def _result_columns(
+    intent: Intent, outcome: Outcome, to: Status, others: list[str], at: datetime
+) -> tuple[Reason, dict[str, Any]]:
+    if to is Status.CONFIRMED:
+        return Reason.CONFIRMED_BY_ANSWER, {
+            "external_id": outcome.external_id,
+            "settled_amount_minor": intent.amount_minor if outcome.amount_minor is None else outcome.amount_minor,
+            "settled_currency": outcome.currency or intent.currency,
+            "settled_by": SettledBy.ANSWER,
+        }
+    if to is Status.FAILED:
+        return Reason.REFUSED, {"settled_by": SettledBy.ANSWER}
+    if to is Status.RECORDED:
+        failures = 1 + sum(result == Result.NOT_SENT for result in others)
+        rules = policy.read(intent.policy.text)
+        again = failures <= rules.not_sent_retries and intent.executor == "landed"
+        delay = timedelta(seconds=policy.retry_delay_s(failures))
+        return Reason.NOT_SENT, {
+            "next_attempt_at": at + delay if again else None,
+            "first_maybe_sent_at": None,
+        }
+    if outcome.result in HARMLESS:
+        return Reason.EARLIER_ATTEMPT_OPEN, {}
+    return Reason.NO_ANSWER, {}
+
+
+def _accepted(intent: Intent, outcome: Outcome, at: datetime) -> Intent:
+    """Accepted and not finished: the lease ends, polling takes over, the subject stays blocked."""
+    rules = policy.read(intent.policy.text)
+    due = at + timedelta(seconds=policy.check_delay_s(rules, 0))
+    transitions.note(
+        intent.pk,
+        now=at,
+        external_id=outcome.external_id or intent.external_id,
+        lease_until=None,
+        next_check_at=due if policy.can_look_up(rules) else None,
+    )
+    intent.refresh_from_db()
+    return intent
+
+
+def expire_lease(intent_id: UUID, *, now: datetime, clock_id: str) -> Intent:
+    """The clock's part: nobody said how the open attempt ended, so it is unknown. The fence stays, so that a late
+    answer of this attempt still counts. Raises StaleTransition when it was settled meanwhile."""
+    with transaction.atomic():
+        intent = transitions.apply(
+            intent_id,
+            expected=Status.SUBMITTED,
+            to=Status.UNKNOWN,
+            actor=Actor.CLOCK,
+            actor_id=clock_id,
+            reason=Reason.LEASE_OVER,
+            now=now,
+        )
+        Attempt.objects.filter(intent_id=intent_id, closed_at__isnull=True).update(
+            closed_at=now, closed_by=ClosedBy.CLOCK, result=Result.NO_ANSWER, reason="lease_over"
+        )
+    return intent

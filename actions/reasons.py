@@ -1,0 +1,55 @@
+"""Every `status_reason` there is, with what it means. The documents' table is made from this one. Pure.
+
+`PUBLIC` ones are shown to agents as they are. The others would tell limits, suspicions or stops, so agents read
+`in_review` instead.
+"""
+
+from django.db.models import TextChoices
+
+
+class Reason(TextChoices):
+    # proposed
+    RECORDED = "recorded", "It was recorded."
+    NEEDS_APPROVAL = "needs_approval", "A person has to approve it before it is sent."
+    CLAIMED = "claimed", "It is being carried out."
+    APPROVED = "approved", "A person approved it."
+    # never sent
+    CANCELLED_BY_AGENT = "cancelled_by_agent", "The agent withdrew it."
+    CANCELLED_BY_PERSON = "cancelled_by_person", "A person withdrew it."
+    REJECTED = "rejected", "A person rejected it."
+    EXPIRED = "expired", "Its time to be sent was over before it was sent."
+    APPROVAL_EXPIRED = "approval_expired", "Nobody approved it in time."
+    NOT_SENDABLE = "not_sendable", "It can't be sent as it is; nothing was sent."
+    NOT_SENT = "not_sent", "The request did not leave; it will be sent later."
+    NOT_SENT_GIVEN_UP = "not_sent_given_up", "The request never left, and the tries are used up."
+    HELD_ON_DISPUTE = "held_on_dispute", "Something else on its subject is in question."
+    # sent
+    CONFIRMED_BY_ANSWER = "confirmed_by_answer", "The downstream acknowledged it."
+    REFUSED = "refused", "The downstream refused it; it did nothing."
+    NO_ANSWER = "no_answer", "It was sent and no usable answer came."
+    EARLIER_ATTEMPT_OPEN = (
+        "earlier_attempt_open",
+        "This attempt did nothing, but an earlier one may have; we can't tell.",
+    )
+    LEASE_OVER = "lease_over", "Whoever was sending it never said how it ended."
+    ACCEPTED = "accepted", "The downstream accepted it and has not finished it."
+    PENDING_TOO_LONG = "pending_too_long", "The downstream has not finished it for too long."
+    REPORTED = "reported", "The caller reported it."
+    REPORTED_UNKNOWN = "reported_unknown", "The caller doesn't know whether it happened."
+    REPLAYED = "replayed", "It was sent again with the same key."
+    # found out
+    FOUND_IN_LEDGER = "found_in_ledger", "The ledger shows it."
+    FAILED_IN_LEDGER = "failed_in_ledger", "The ledger shows that it failed."
+    ABSENT_FROM_LEDGER = "absent_from_ledger", "The ledger proves that it did not happen."
+    IN_REVIEW = "in_review", "A person is looking at it."
+    DECIDED = "decided", "A person established what happened."
+    OVERRIDDEN = "overridden", "Two people corrected it."
+
+
+# Told to agents in their own words; all others become IN_REVIEW.
+HIDDEN = frozenset({Reason.HELD_ON_DISPUTE})
+
+
+def public(reason: str) -> str:
+    """The code that an agent may read."""
+    return Reason.IN_REVIEW.value if reason in HIDDEN else reason

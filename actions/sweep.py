@@ -1,0 +1,107 @@
+"""What is due or stuck here. The clock runs it; any number of clocks at once equals one.
+
+Every change is a transition with its own condition, so a pass that comes second finds nothing left to do.
+"""
+
+import logging
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import Q
+
+from actions import dispatch, outcomes, times, transitions
+from actions.errors import StaleTransition
+from actions.models import Intent, SettledBy
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+
+log = logging.getLogger(__name__)
+
+# How many of a sort one pass takes on; the next pass is a second away.
+BATCH = 500
+
+
+@dataclass(frozen=True)
+class Swept:
+    """How many rows a pass changed, and whether there is work for the workers."""
+
+    changed: int = 0
+    due_to_send: bool = False
+    due_to_check: bool = False
+
+
+def clock_id() -> str:
+    return f"clock:{dispatch.worker_id()}"
+
+
+def sweep() -> Swept:
+    """One pass: ends leases, cancels what may no longer be sent, and says whether something is due."""
+    now = times.now()
+    changed = sum(
+        (
+            _each(_ids(Q(lease_until__lt=now, status=Status.SUBMITTED), "lease_until"), _expire_lease, now),
+            _each(_ids(_overdue(now), "send_before"), _cancel_overdue, now),
+            _each(_ids(Q(approve_before__lt=now, status=Status.HELD), "approve_before"), _expire_approval, now),
+        )
+    )
+    return Swept(changed=changed, due_to_send=Intent.objects.filter(dispatch.due(now)).exists())
+
+
+def _overdue(now: datetime) -> Q:
+    return Q(send_before__lt=now, status__in=[Status.HELD, Status.RECORDED])
+
+
+def _ids(condition: Q, order: str) -> Iterable[UUID]:
+    return list(Intent.objects.filter(condition).order_by(order).values_list("pk", flat=True)[:BATCH])
+
+
+def _each(ids: Iterable[UUID], act: Callable[[UUID, datetime], object], now: datetime) -> int:
+    """Acts on each in a transaction of its own. Somebody faster is no error; one bad row stops no other."""
+    changed = 0
+    for intent_id in ids:
+        try:
+            with transaction.atomic():
+                act(intent_id, now)
+            changed += 1
+        except StaleTransition:
+            continue
+    return changed
+
+
+def _expire_lease(intent_id: UUID, now: datetime) -> None:
+    # Read again under the lock: it may have been renewed since the list was made.
+    intent = Intent.objects.select_for_update().get(pk=intent_id)
+    if intent.lease_until is None or intent.lease_until >= now:
+        raise StaleTransition(status=intent.status)
+    outcomes.expire_lease(intent_id, now=now, clock_id=clock_id())
+
+
+def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
+    intent = Intent.objects.select_for_update().get(pk=intent_id)
+    # What a caller reported as not sent rests on its word alone: it ends as failed, not as never sent.
+    by_word = intent.attempts.filter(executor="caller").exists()
+    transitions.apply(
+        intent_id,
+        expected=Status.RECORDED if by_word else (Status.HELD, Status.RECORDED),
+        to=Status.FAILED if by_word else Status.CANCELLED,
+        actor=Actor.CLOCK,
+        actor_id=clock_id(),
+        reason=Reason.EXPIRED,
+        now=now,
+        settled_by=SettledBy.REPORT if by_word else SettledBy.NOTHING_SENT,
+    )
+
+
+def _expire_approval(intent_id: UUID, now: datetime) -> None:
+    transitions.apply(
+        intent_id,
+        expected=Status.HELD,
+        to=Status.CANCELLED,
+        actor=Actor.CLOCK,
+        actor_id=clock_id(),
+        reason=Reason.APPROVAL_EXPIRED,
+        now=now,
+    )

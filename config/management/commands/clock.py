@@ -1,0 +1,61 @@
+"""`manage.py clock`: sweeps the database every LANDED_CLOCK_S seconds. May run on every host."""
+
+import logging
+import signal
+import threading
+import time
+from argparse import ArgumentParser
+from pathlib import Path
+from typing import Any
+
+from django.conf import settings
+from django.core.management.base import BaseCommand
+from django.db import DatabaseError, InterfaceError, close_old_connections, connection
+
+from config import beats, boot, clockwork
+
+log = logging.getLogger(__name__)
+
+_LONGEST_WAIT_S = 5.0
+
+
+class Command(BaseCommand):
+    help = "Finds what is due or stuck, again and again, until SIGTERM."
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument(
+            "--beat", type=Path, metavar="FILE", help="touched after every pass that went well"
+        )
+
+    def handle(self, *args: Any, beat: Path | None, **options: Any) -> None:
+        boot.refuse_unsafe()
+        stop = threading.Event()
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: stop.set())
+        run(stop, every_s=settings.LANDED_CLOCK_S, beat=beat)
+
+
+def run(stop: threading.Event, *, every_s: float, beat: Path | None = None) -> None:
+    """Ticks until `stop` is set. No error of one pass ends it; while passes fail they come less often."""
+    failures = 0
+    while not stop.is_set():
+        started = time.monotonic()
+        failures = 0 if _try_once(beat) else failures + 1
+        wait_s = max(every_s, min(_LONGEST_WAIT_S, 0.5 * 2**failures)) if failures else every_s
+        stop.wait(max(0.0, wait_s - (time.monotonic() - started)))
+
+
+def _try_once(beat: Path | None) -> bool:
+    try:
+        close_old_connections()
+        clockwork.tick()
+        beats.beat(beat)
+    except (DatabaseError, InterfaceError) as away:
+        log.error("this pass failed, the next one comes: %s", away)
+        # Not kept for reuse: a connection that broke in the middle may seem usable.
+        connection.close()
+        return False
+    except Exception:
+        log.exception("this pass failed, the next one comes")
+        return False
+    return True

@@ -1,0 +1,390 @@
+"""Runs one check: claim, look, act. Three steps, so that the network is never inside a transaction.
+
+A check is claimed by a conditional update of `next_check_at`, stores whatever it saw, and acts only while the
+intent still has the fence that it began with.
+"""
+
+import logging
+from collections.abc import Iterable
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.contrib.auth.models import User
+from django.db import IntegrityError, transaction
+from django.db.models import F, Q, QuerySet
+
+from actions import dispatch, evidence, history, loop, policy, times, transitions, transport
+from actions.canonical import canonical
+from actions.connectors import registry
+from actions.connectors.base import LookupFailed, Page, Target, Wanted
+from actions.errors import BadDecision, StaleTransition
+from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, SettledBy
+from actions.models.history import evidence_refs
+from actions.policy import Policy
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+from reconciliation import entries, rules, verdicts
+from reconciliation.models import Check, LedgerEntry, Match, MatchRole, Review, Verdict
+from reconciliation.reviews import opening
+from reconciliation.rules import Move, Situation
+from reconciliation.verdicts import Candidate, Facts, Judgement, Look
+
+log = logging.getLogger(__name__)
+
+# A claimed check that never came back is due again after its time-out and so many seconds.
+_CLAIM_MARGIN_S = 30
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """A look that is ours to make, with everything that it needs and no database."""
+
+    intent_id: UUID
+    fence: int
+    started_at: datetime
+    connector: str
+    target: Target
+    wanted: Wanted
+    ways: tuple[str, ...]
+    by: str
+    manual: bool = False
+
+
+@dataclass(frozen=True)
+class Looked:
+    """What a look brought: the pages, and why it is not complete."""
+
+    pages: tuple[Page, ...]
+    problem: str = ""
+
+
+def due(now: datetime) -> Q:
+    return Q(next_check_at__lte=now, status__in=[Status.SUBMITTED, Status.UNKNOWN, Status.FAILED, Status.CONFIRMED])
+
+
+def claim(*, limit: int) -> list[Claimed]:
+    """Claims at most `limit` due checks, each by one conditional UPDATE, so that none is made twice at once."""
+    with transaction.atomic():
+        now = times.now()
+        found = (
+            Intent.objects.select_for_update(skip_locked=True, of=("self",))
+            .select_related("kind", "policy", "downstream")
+            .filter(due(now))
+            .order_by("next_check_at", "id")[:limit]
+        )
+        return [claimed for intent in found if (claimed := _claim_one(intent, now)) is not None]
+
+
+def _claim_one(intent: Intent, now: datetime) -> Claimed | None:
+    until = now + timedelta(milliseconds=2 * intent.downstream.deadline_ms, seconds=_CLAIM_MARGIN_S)
+    changed = Intent.objects.filter(pk=intent.pk, fence=intent.fence, next_check_at=intent.next_check_at).update(
+        next_check_at=until
+    )
+    return _claimed(intent, now, by=f"checker:{dispatch.worker_id()}") if changed else None
+
+
+def _claimed(intent: Intent, now: datetime, *, by: str, manual: bool = False) -> Claimed:
+    look_up = policy.read(intent.policy.text).look_up
+    return Claimed(
+        intent_id=intent.pk,
+        fence=intent.fence,
+        started_at=now,
+        connector=intent.downstream.connector,
+        target=dispatch.target_of(intent.downstream),
+        wanted=dispatch.wanted_of(intent),
+        ways=("key", "subject") if look_up == "both" else (look_up,),
+        by=by,
+        manual=manual,
+    )
+
+
+def look(claimed: Claimed) -> Looked:
+    """Looks by key, then by subject; every page. Touches no database; runs in a thread."""
+    connector = registry.get(claimed.connector)
+    limits = transport.Limits(
+        connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
+    )
+    pages: list[Page] = []
+    for way in claimed.ways:
+        try:
+            found = list(
+                connector.look_up(
+                    claimed.target,
+                    claimed.wanted,
+                    lambda call: transport.send(call, limits),
+                    by="key" if way == "key" else "subject",
+                )
+            )
+        except LookupFailed as failed:
+            return Looked(pages=(*pages, *failed.pages), problem=f"{failed.reason}: {failed.message}")
+        pages += found
+        if way == "key" and any(page.entries for page in found):
+            break  # the key is the intent's own: what it names needs no second way
+    return Looked(pages=tuple(pages))
+
+
+def act(claimed: Claimed, looked: Looked) -> Check:
+    """Stores what was seen, judges it, and does what follows, all in one transaction."""
+    with transaction.atomic():
+        intent = (
+            Intent.objects.select_for_update(of=("self",))
+            .select_related("kind", "policy", "downstream", "agent")
+            .get(pk=claimed.intent_id)
+        )
+        now = times.now()
+        seen = _keep(intent, claimed, looked, now)
+        rows = entries.store_pages(intent.downstream, zip(looked.pages, seen, strict=False), now=now)
+        found = entries.candidates_for(intent, rows)
+        judgement = verdicts.judge(_facts(intent), found, _how_it_looked(intent, claimed, looked))
+        check = _write(intent, claimed, judgement, found, seen, looked.problem, now)
+        intent.refresh_from_db(fields=["chain_length", "chain_head"])
+        if intent.status in (Status.HELD, Status.RECORDED):
+            pass  # a late answer proved it not sent: what was seen is kept, and nothing follows from it
+        elif intent.settled:
+            _after_the_end(intent, check, judgement, now)
+        elif intent.fence == claimed.fence:
+            _follow(intent, check, judgement, now)
+        else:
+            transitions.note(intent.pk, now=now, next_check_at=now)
+    return check
+
+
+def _keep(intent: Intent, claimed: Claimed, looked: Looked, now: datetime) -> list[Evidence]:
+    """One piece of evidence per page, and one that says why there is no more."""
+    texts = [(page.url, page.body) for page in looked.pages]
+    if looked.problem:
+        texts.append((claimed.target.base_url, looked.problem))
+    return [
+        evidence.store(
+            intent_id=intent.pk,
+            kind=EvidenceKind.PAGE,
+            source=source,
+            content=text,
+            now=now,
+            secrets=[claimed.target.secret],
+        )
+        for source, text in texts
+    ]
+
+
+def _facts(intent: Intent) -> Facts:
+    return Facts(
+        key=intent.idempotency_key,
+        subject=intent.subject,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        first_sent_at=intent.first_maybe_sent_at,
+        external_id=intent.external_id,
+    )
+
+
+def _how_it_looked(intent: Intent, claimed: Claimed, looked: Looked) -> Look:
+    return Look(
+        complete=not looked.problem,
+        started_at=claimed.started_at,
+        last_possible_send=last_possible_send(intent.attempts.all(), otherwise=intent.created_at),
+        lag_s=policy.read(intent.policy.text).lag_s,
+    )
+
+
+def last_possible_send(attempts: Iterable[Attempt], *, otherwise: datetime) -> datetime:
+    """After this no attempt can have sent anything: its own answer's time, or else the end of its lease."""
+    ends = [
+        a.closed_at if a.closed_at is not None and a.closed_by != ClosedBy.CLOCK else a.lease_until for a in attempts
+    ]
+    return max(ends, default=otherwise)
+
+
+def _write(
+    intent: Intent,
+    claimed: Claimed,
+    judgement: Judgement,
+    found: list[Candidate],
+    seen: list[Evidence],
+    problem: str,
+    now: datetime,
+) -> Check:
+    grounds = {
+        "by": judgement.by,
+        "entry": judgement.entry,
+        "candidates": list(judgement.candidates),
+        "differs": list(judgement.differs),
+        "entry_failed": judgement.entry_failed,
+        "problem": problem.split(":", 1)[0],
+    }
+    check = Check(
+        intent=intent,
+        by=claimed.by,
+        manual=claimed.manual,
+        started_at=claimed.started_at,
+        fence=claimed.fence,
+        verdict=judgement.verdict,
+        counts_as_absence=_counts(intent, claimed, judgement),
+        grounds=canonical(grounds),
+        evidence=history.refs(seen),
+        facts_digest=verdicts.facts_digest(found),
+    )
+    return history.append(check, owner=Intent, pk=intent.pk, at=now)
+
+
+def _counts(intent: Intent, claimed: Claimed, judgement: Judgement) -> bool:
+    """Whether this absence counts: not a person's look, under the current fence, spaced from the last that did."""
+    rules_ = policy.read(intent.policy.text)
+    if judgement.verdict is not Verdict.ABSENT or claimed.manual or not rules_.absence_conclusive:
+        return False
+    if claimed.fence != intent.fence:
+        return False
+    last = counted_absences(intent).order_by("-position").first()
+    return last is None or claimed.started_at >= last.started_at + timedelta(seconds=rules_.absence_spacing_s)
+
+
+def counted_absences(intent: Intent) -> QuerySet[Check]:
+    """The absences that count since the newest attempt and since the last look that said otherwise."""
+    found = Check.objects.filter(intent=intent, fence=intent.fence)
+    other = (
+        found.exclude(verdict__in=[Verdict.ABSENT, Verdict.TOO_EARLY, Verdict.UNAVAILABLE])
+        .order_by("-position")
+        .first()
+    )
+    found = found.filter(counts_as_absence=True)
+    return found.filter(position__gt=other.position) if other else found
+
+
+# --- what follows
+
+
+def _follow(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
+    rules_ = policy.read(intent.policy.text)
+    step = rules.follow(judgement, _situation(intent, rules_, now))
+    Intent.objects.filter(pk=intent.pk).update(checks_made=F("checks_made") + 1)
+    intent.checks_made += 1
+    if step.move is Move.CONFIRM:
+        settle_by_entry(intent, check, judgement, now)
+    elif step.move is Move.FAIL:
+        _fail(intent, check, judgement, rules_, now)
+    else:
+        if step.move is Move.REVIEW and step.reason is not None:
+            opening.open_for_outcome(intent, step.reason, check=check, recommendation=step.recommendation, now=now)
+        else:
+            opening.renew(intent, check=check, now=now)
+        _look_again(intent, rules_, now)
+
+
+def _situation(intent: Intent, rules_: Policy, now: datetime) -> Situation:
+    attempts = list(intent.attempts.all())
+    return Situation(
+        high_value=policy.needs_review(rules_, intent.amount_minor, intent.currency),
+        absence_conclusive=rules_.absence_conclusive,
+        absences=counted_absences(intent).count(),
+        absences_needed=rules_.absences_needed,
+        attempt_unclosed=any(not a.closed_by_itself for a in attempts),
+        machine_concludes_unclosed=rules_.machine_concludes_unclosed,
+        accepted=bool(intent.external_id),
+        waited_s=(now - (intent.first_maybe_sent_at or intent.status_since)).total_seconds(),
+        review_after_s=rules_.review_after_s,
+    )
+
+
+def _look_again(intent: Intent, rules_: Policy, now: datetime) -> None:
+    delay: float = policy.check_delay_s(rules_, intent.checks_made)
+    if Review.objects.filter(intent=intent, closed_at__isnull=True).exists():
+        # Somebody will decide; the books are still watched, the more calmly the older the case.
+        age = (now - intent.status_since).total_seconds()
+        delay = max(delay, min(3_600, age / 10))
+    transitions.note(intent.pk, now=now, next_check_at=now + timedelta(seconds=delay))
+
+
+def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> Intent:
+    """The ledger shows it: ties the entry to the intent and confirms it, together."""
+    assert judgement.entry is not None
+    entry = LedgerEntry.objects.get(pk=judgement.entry)
+    Match.objects.create(
+        entry=entry, intent=intent, role=MatchRole.SETTLES, entry_state=entry.state, by="checker", at=now
+    )
+    return transitions.apply(
+        intent.pk,
+        expected=(Status.SUBMITTED, Status.UNKNOWN),
+        to=Status.CONFIRMED,
+        actor=Actor.CHECKER,
+        actor_id=check.by,
+        reason=Reason.FOUND_IN_LEDGER,
+        evidence=evidence_of(check),
+        now=now,
+        fence=check.fence,
+        external_id=entry.entry_id,
+        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
+        settled_currency=entry.settled_currency or entry.currency,
+        settled_by=SettledBy.LEDGER,
+    )
+
+
+def _fail(intent: Intent, check: Check, judgement: Judgement, rules_: Policy, now: datetime) -> None:
+    by_entry = judgement.verdict is Verdict.MATCH
+    # What failed by absence is looked up again later: books have been late before.
+    again = None if by_entry else now + timedelta(seconds=rules_.recheck_failed_s[0])
+    transitions.apply(
+        intent.pk,
+        expected=(Status.SUBMITTED, Status.UNKNOWN),
+        to=Status.FAILED,
+        actor=Actor.CHECKER,
+        actor_id=check.by,
+        reason=Reason.FAILED_IN_LEDGER if by_entry else Reason.ABSENT_FROM_LEDGER,
+        evidence=evidence_of(check),
+        now=now,
+        fence=check.fence,
+        settled_by=SettledBy.LEDGER if by_entry else SettledBy.ABSENCE,
+        next_check_at=again,
+        checks_made=0,
+    )
+
+
+def _after_the_end(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
+    """A look at a settled intent: facts that contradict it open a case; else it is looked at as often as asked."""
+    shows_it = bool(judgement.candidates) and not judgement.entry_failed
+    if intent.status == Status.FAILED and shows_it:
+        opening.dispute(intent, check=check, now=now)
+        return
+    rules_ = policy.read(intent.policy.text)
+    made = intent.checks_made + (0 if judgement.verdict is Verdict.UNAVAILABLE else 1)
+    left = rules_.recheck_failed_s[made:] if intent.settled_by == SettledBy.ABSENCE else []
+    transitions.note(
+        intent.pk,
+        now=now,
+        checks_made=made,
+        next_check_at=now + timedelta(seconds=left[0]) if left else None,
+    )
+
+
+def evidence_of(check: Check) -> list[Evidence]:
+    return list(Evidence.objects.filter(pk__in=[pk for pk, _ in evidence_refs(check.evidence)]).order_by("pk"))
+
+
+def run(*, budget_s: float, slots: int = 8) -> int:
+    """Checks what is due until nothing is; stops claiming after `budget_s` seconds. Returns how many."""
+    return loop.run(
+        claim=lambda free: claim(limit=free), work=look, save=_act_or_leave, slots=slots, budget_s=budget_s
+    )
+
+
+def _act_or_leave(claimed: Claimed, looked: Looked) -> None:
+    """Somebody else was faster (settled it, took the entry): nothing is lost, the claim runs out and it is looked
+    at again."""
+    try:
+        act(claimed, looked)
+    except (StaleTransition, IntegrityError) as lost:
+        log.info("check of %s lost a race: %s", claimed.intent_id, lost)
+
+
+def check_by_person(intent_id: UUID, *, person: User) -> Check:
+    """A look that a person asks for, now. Network: call it outside any transaction. It never counts as an absence.
+
+    Raises BadDecision when the downstream can't be looked into, or nothing was ever sent.
+    """
+    intent = Intent.objects.select_related("kind", "policy", "downstream").get(pk=intent_id)
+    if not policy.can_look_up(policy.read(intent.policy.text)):
+        raise BadDecision("This downstream has no look-up; only outside evidence can tell.")
+    if intent.first_maybe_sent_at is None:
+        raise BadDecision("Nothing was sent yet, so there is nothing to look for.")
+    claimed = _claimed(intent, times.now(), by=f"person:{person.pk}", manual=True)
+    return act(claimed, look(claimed))

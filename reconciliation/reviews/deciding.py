@@ -1,0 +1,410 @@
+"""A person decides a case.
+
+The facts are looked up again at that moment, outside any transaction; then, under the intent's lock, everything
+must still be as the person saw it. A decision is a row; what undoes, voids or carries it out is another row.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Literal
+
+from django.conf import settings
+from django.contrib.auth.models import User
+from django.db import transaction
+from django.db.models import QuerySet
+
+from actions import evidence, history, policy, times
+from actions.errors import BadDecision, LandedError, NotFound, ReviewClosed, SeenIsStale
+from actions.models import Evidence, EvidenceKind, Intent
+from reconciliation import checks
+from reconciliation.models import (
+    Check,
+    Choice,
+    ClosedHow,
+    Decision,
+    DecisionReason,
+    LedgerEntry,
+    Review,
+    Verdict,
+)
+from reconciliation.reviews import claiming, effects, opening, options, people
+from reconciliation.reviews.options import Option
+
+State = Literal["effective", "undo_window", "second_person"]
+MAX_NOTE = 4_000
+
+# What people decide; the other choices are rows about an earlier one.
+_VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
+# These say what happened, so they rest on a look at that moment.
+_OUTCOMES = (Choice.CONFIRM, Choice.FAIL)
+
+
+@dataclass(frozen=True)
+class Seen:
+    """The facts that were on the person's screen."""
+
+    version: int
+    verdict: str
+    digest: str
+
+
+@dataclass(frozen=True)
+class Decided:
+    decision: Decision
+    state: State
+
+
+@dataclass(frozen=True)
+class _Ballot:
+    """What a person chose, before it is a row."""
+
+    choice: Choice
+    reason: DecisionReason
+    note: str
+    outside: str
+    seen: Seen
+    entry_id: int | None
+    settled_amount_minor: int | None
+    settled_currency: str
+    waive_guard: bool
+
+    def same_as(self, vote: Decision) -> bool:
+        """Whether it is the same decision about the same thing on the same facts as an earlier vote."""
+        return (
+            self.choice == vote.choice
+            and self.entry_id == vote.entry_id
+            and self.settled_amount_minor == vote.settled_amount_minor
+            and self.settled_currency == vote.settled_currency
+            and self.seen.version == vote.seen_version
+            and self.seen.digest == vote.seen_digest
+            and self.waive_guard == vote.guard_waived
+        )
+
+
+def seen(review: Review) -> Seen:
+    """What a page that shows this review now has to send back with a decision."""
+    version = review.intent.version if review.intent is not None else review.version
+    return Seen(version=version, verdict=review.verdict, digest=review.facts_digest)
+
+
+def decide(
+    review_id: int,
+    *,
+    person: User,
+    choice: Choice,
+    reason: DecisionReason,
+    note: str,
+    seen: Seen,
+    entry_id: int | None = None,
+    settled_amount_minor: int | None = None,
+    settled_currency: str = "",
+    outside: str = "",
+    waive_guard: bool = False,
+) -> Decided:
+    """Decides a case, or gives the first of two votes. Network: call it outside any transaction.
+
+    `outside`: where the person has it from (source and reference), when the ledger can't be looked into.
+    `settled_amount_minor`: what was really settled, in minor units; the entry's, or the intended one, by default.
+
+    Raises:
+        PersonNotAllowed, NotFound, ReviewClosed, ReviewHeld, BadDecision (with what is missing), SeenIsStale (the
+        facts have changed; they are stored and nothing is decided).
+    """
+    people.must(people.may_decide(person))
+    ballot = _Ballot(
+        choice,
+        reason,
+        note.strip(),
+        outside.strip(),
+        seen,
+        entry_id,
+        settled_amount_minor,
+        settled_currency,
+        waive_guard,
+    )
+    review = _open(review_id)
+    _refuse_incomplete(ballot)
+    claiming.claim(review_id, person=person)
+    fresh = _look_now(review, ballot, person) if choice in _OUTCOMES else None
+    with transaction.atomic():
+        return _decide(review_id, ballot, person, fresh)
+
+
+def _open(review_id: int) -> Review:
+    review = (
+        Review.objects.select_related("intent__policy", "intent__kind", "intent__downstream")
+        .filter(pk=review_id)
+        .first()
+    )
+    if review is None:
+        raise NotFound()
+    if review.closed_at is not None:
+        raise closed(review)
+    return review
+
+
+def closed(review: Review) -> ReviewClosed:
+    """Told to whoever comes second: by whom and when."""
+    last = review.decisions.exclude(person=None).select_related("person").order_by("-id").first()
+    return ReviewClosed(by=last.person if last else None, at=review.closed_at, how=review.closed_how)
+
+
+def _refuse_incomplete(ballot: _Ballot) -> None:
+    if ballot.choice not in _VOTES:
+        raise BadDecision("This can't be decided here.")
+    if len(ballot.note) > MAX_NOTE or len(ballot.outside) > MAX_NOTE:
+        raise BadDecision(f"The note is longer than {MAX_NOTE} characters.")
+    if ballot.reason == DecisionReason.OTHER and not ballot.note:
+        raise BadDecision("The reason “other” needs a note.")
+
+
+def _look_now(review: Review, ballot: _Ballot, person: User) -> Check | None:
+    """A fresh look. None: this downstream has no ledger that we could look into."""
+    assert review.intent is not None
+    if not policy.can_look_up(policy.read(review.intent.policy.text)):
+        _need_outside(ballot)
+        return None
+    fresh = checks.check_by_person(review.intent.pk, person=person)
+    if fresh.verdict == Verdict.UNAVAILABLE:
+        _need_outside(ballot)
+    elif _disagrees(fresh, ballot.seen):
+        raise SeenIsStale(check=fresh)
+    return fresh
+
+
+def _need_outside(ballot: _Ballot) -> None:
+    if not ballot.outside:
+        raise BadDecision(
+            "The ledger can't be looked into now. To decide all the same, say where you have it from: "
+            "source and reference."
+        )
+
+
+def _disagrees(fresh: Check, saw: Seen) -> bool:
+    """Other entries than the person saw, or another meaning of the same. Nothing found is nothing found, early or
+    late."""
+    quiet = {Verdict.ABSENT, Verdict.TOO_EARLY}
+    if fresh.facts_digest != saw.digest:
+        return True
+    return fresh.verdict != saw.verdict and not {fresh.verdict, saw.verdict} <= quiet
+
+
+def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) -> Decided:
+    intent_id = Review.objects.values_list("intent_id", flat=True).get(pk=review_id)
+    intent = (
+        Intent.objects.select_for_update(of=("self",))
+        .select_related("policy", "kind", "downstream")
+        .get(pk=intent_id)
+    )
+    review = Review.objects.select_for_update().get(pk=review_id)
+    now = times.now()
+    _refuse_changed(review, intent, ballot, person, now)
+    note, kept = _keep_words(intent, ballot, person, now)
+    vote = _vote(review, ballot, person)
+    row = _row(review, intent, ballot, person, note, kept, fresh, about=vote)
+    needs_second = options.needs_two(intent, ballot.choice) and vote is None
+    if not needs_second:
+        row.takes_effect_at = now + timedelta(seconds=settings.LANDED_UNDO_S)
+    history.append(row, owner=Intent, pk=intent.pk, at=now)
+    if needs_second:
+        # The case waits for somebody else; whoever voted gives it back.
+        Review.objects.filter(pk=review.pk).update(owner=None, lease_until=None)
+        return Decided(row, "second_person")
+    if settings.LANDED_UNDO_S > 0:
+        return Decided(row, "undo_window")
+    _carry_out(row, intent, review, now)
+    return Decided(row, "effective")
+
+
+def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: User, now: datetime) -> None:
+    if review.closed_at is not None:
+        raise closed(review)
+    if not claiming.holds(review, person, now):
+        raise claiming.why_not(review.pk)
+    if waiting().filter(review=review).exists():
+        raise BadDecision("This case is decided already; the decision takes effect in a moment.")
+    if intent.version != ballot.seen.version:
+        raise SeenIsStale()
+    if ballot.choice not in options.choices_for(review, intent):
+        raise BadDecision("This can't be decided here.")
+    if why := options.blocked(review, intent, ballot.choice, person=person, now=now):
+        raise BadDecision(why)
+    if review.recommendation and review.recommendation != ballot.choice and not ballot.note:
+        raise BadDecision("Deciding against the recommendation needs a note that says why.")
+    _refuse_wrong_entry(intent, ballot)
+
+
+def _refuse_wrong_entry(intent: Intent, ballot: _Ballot) -> None:
+    if ballot.choice is not Choice.CONFIRM:
+        if ballot.entry_id is not None:
+            raise BadDecision("Only a confirmation names an entry.")
+        return
+    newest = intent.checks.order_by("-position").first()
+    candidates = newest.grounds_data["candidates"] if newest else []
+    if ballot.entry_id is not None and ballot.entry_id not in candidates:
+        raise BadDecision("This entry is not among those that the newest look showed.")
+    if ballot.entry_id is None and candidates and not ballot.outside:
+        raise BadDecision("Name the entry that settles it, or say where else you have it from.")
+    if ballot.entry_id is None and not candidates and not ballot.outside:
+        raise BadDecision("The ledger shows nothing that settles it: say where you have it from.")
+
+
+def _keep_words(
+    intent: Intent, ballot: _Ballot, person: User, now: datetime
+) -> tuple[Evidence | None, list[Evidence]]:
+    """Notes are evidence: erasable, while history keeps their digest."""
+
+    def keep(kind: EvidenceKind, text: str) -> Evidence:
+        return evidence.store(intent_id=intent.pk, kind=kind, source=f"person:{person.pk}", content=text, now=now)
+
+    note = keep(EvidenceKind.NOTE, ballot.note) if ballot.note else None
+    outside = [keep(EvidenceKind.OUTSIDE, ballot.outside)] if ballot.outside else []
+    return note, outside
+
+
+def _vote(review: Review, ballot: _Ballot, person: User) -> Decision | None:
+    """The first vote that this ballot is the second of. A first vote on other facts, or for something else, is
+    voided by a row of its own."""
+    first = votes(review).select_for_update().first()
+    if first is None:
+        return None
+    if first.person_id == person.pk:
+        raise BadDecision("You gave the first vote; a different person has to give the second.")
+    if ballot.same_as(first):
+        return first
+    void(first, person=person)
+    return None
+
+
+def votes(review: Review) -> QuerySet[Decision]:
+    """First votes of a case that still count: nobody seconded, undid or voided them, and nothing is pending."""
+    return review.decisions.filter(choice__in=_VOTES, followed_by=None, takes_effect_at=None)
+
+
+def waiting() -> QuerySet[Decision]:
+    """Decisions whose undo window has to end before they take effect, of all cases."""
+    return Decision.objects.filter(choice__in=_VOTES, followed_by=None, takes_effect_at__isnull=False)
+
+
+def void(decision: Decision, *, person: User | None) -> Decision:
+    """Writes down that an earlier decision does not count any more."""
+    return _about(decision, Choice.VOID, person)
+
+
+def undo(decision_id: int, *, person: User) -> Decision:
+    """Takes one's own decision back while its undo window is open."""
+    with transaction.atomic():
+        found = waiting().filter(pk=decision_id, person=person).first()
+        if found is None:
+            raise BadDecision("It has taken effect already, or it is not yours to undo.")
+        Intent.objects.select_for_update().get(decisions=found)
+        return _about(found, Choice.UNDO, person)
+
+
+def take_effect(decision_id: int) -> Intent:
+    """Carries out a decision whose undo window is over. Raises BadDecision when the facts have moved on: then it is
+    voided, which is committed."""
+    with transaction.atomic():
+        row = Decision.objects.select_related("review").get(pk=decision_id)
+        intent = (
+            Intent.objects.select_for_update(of=("self",))
+            .select_related("policy", "kind", "downstream")
+            .get(decisions=row)
+        )
+        review = Review.objects.select_for_update().get(pk=row.review_id)
+        now = times.now()
+        if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
+            raise BadDecision("It is not due, or it was dealt with already.")
+        moved_on = review.closed_at is not None or intent.version != row.seen_version
+        if not moved_on:
+            try:
+                with transaction.atomic():
+                    _carry_out(row, intent, review, now)
+            except LandedError:
+                moved_on = True
+        if moved_on:
+            void(row, person=None)
+    if moved_on:
+        raise BadDecision("The facts changed before it took effect; it was voided.")
+    return intent
+
+
+def _carry_out(row: Decision, intent: Intent, review: Review, now: datetime) -> None:
+    effects.carry_out(row, intent, now=now)
+    _about(row, Choice.EFFECT, row.person, now=now)
+    opening.close(intent, ClosedHow.DECISION, now=now)
+
+
+def _about(earlier: Decision, choice: Choice, person: User | None, *, now: datetime | None = None) -> Decision:
+    row = Decision(
+        review_id=earlier.review_id,
+        intent_id=earlier.intent_id,
+        person=person,
+        choice=choice,
+        about=earlier,
+        seen_version=earlier.seen_version,
+        payload_digest=earlier.payload_digest,
+    )
+    return history.append(row, owner=Intent, pk=earlier.intent_id, at=now or times.now())
+
+
+def _row(
+    review: Review,
+    intent: Intent,
+    ballot: _Ballot,
+    person: User,
+    note: Evidence | None,
+    outside: list[Evidence],
+    fresh: Check | None,
+    *,
+    about: Decision | None,
+) -> Decision:
+    kept = [*outside, *(checks.evidence_of(fresh) if fresh else [])]
+    amount, currency = _settled(intent, ballot)
+    return Decision(
+        review=review,
+        intent=intent,
+        person=person,
+        choice=ballot.choice,
+        reason=ballot.reason,
+        about=about,
+        recommended=review.recommendation,
+        note=note,
+        evidence=history.refs(kept),
+        entry_id=ballot.entry_id,
+        settled_amount_minor=amount,
+        settled_currency=currency,
+        seen_version=ballot.seen.version,
+        seen_verdict=ballot.seen.verdict,
+        seen_digest=ballot.seen.digest,
+        payload_digest=intent.payload_digest,
+        guard_waived=ballot.waive_guard,
+    )
+
+
+def _settled(intent: Intent, ballot: _Ballot) -> tuple[int | None, str]:
+    """What was settled: as the person says, else as the entry says, else as it was intended."""
+    if ballot.choice is not Choice.CONFIRM or intent.amount_minor is None:
+        return None, ""
+    if ballot.settled_amount_minor is not None:
+        return ballot.settled_amount_minor, ballot.settled_currency or intent.currency
+    if ballot.entry_id is not None:
+        entry = LedgerEntry.objects.get(pk=ballot.entry_id)
+        if entry.amount_minor is not None:
+            return entry.amount_minor, entry.currency or intent.currency
+    return intent.amount_minor, intent.currency
+
+
+__all__ = [
+    "Decided",
+    "Option",
+    "Seen",
+    "State",
+    "decide",
+    "options",
+    "seen",
+    "take_effect",
+    "undo",
+    "void",
+    "waiting",
+]

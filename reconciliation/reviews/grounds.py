@@ -1,0 +1,90 @@
+"""Why a case recommends what it recommends, in plain words. Never says "failed" of what is not known."""
+
+from collections.abc import Iterable
+from typing import Any
+
+from actions import money
+from actions.models import Intent
+from reconciliation.models import Check, LedgerEntry, ReasonCode, Verdict
+
+_FIELDS = {
+    "amount": "the amount",
+    "currency": "the currency",
+    "subject": "the order",
+    "type": "the type of entry",
+    "settles_another": "another intent is settled by it already",
+}
+
+_APPROVAL = {
+    ReasonCode.APPROVAL: "It is above the limit for sending without approval, or no limit is set for its currency.",
+    ReasonCode.DUPLICATE_PROPOSAL: "The same order has another intent that is not settled.",
+    ReasonCode.LOOK_ALIKE: "The same amount was confirmed on the same order a short time ago.",
+    ReasonCode.CONTRADICTION: "Something else on the same order is in question.",
+}
+
+
+def for_approval(intent: Intent, reasons: Iterable[str]) -> str:
+    words = [_APPROVAL[ReasonCode(code)] for code in reasons if code in _APPROVAL]
+    return "Nothing was sent. " + " ".join(words)
+
+
+def for_outcome(intent: Intent, check: Check | None) -> str:
+    """What the newest look showed, and what that means."""
+    if check is None:
+        return "It was sent and no usable answer came. There is no ledger to look into; only people can tell."
+    found = check.grounds_data
+    return {
+        Verdict.MATCH: _match(found),
+        Verdict.PENDING: "It looks as if it is under way. The ledger shows it as pending.",
+        Verdict.PARTIAL: f"The ledger shows it with a smaller amount: {_shown(found)}.",
+        Verdict.MISMATCH: f"The ledger shows something else: {_differs(found)}.",
+        Verdict.AMBIGUOUS: (
+            f"We can't tell which entry is ours: {_count(found)} could be, and none carries this intent's key."
+        ),
+        Verdict.DUPLICATE: f"The ledger shows {_count(found)} with this intent's key.",
+        Verdict.ABSENT: _absent(intent),
+        Verdict.TOO_EARLY: "Not in the ledger yet; it is too early to tell.",
+        Verdict.UNAVAILABLE: "The ledger can't be read at the moment, so we can't tell.",
+    }[Verdict(check.verdict)]
+
+
+def _match(found: dict[str, Any]) -> str:
+    if found["entry_failed"]:
+        return "It looks as if it did not happen. The ledger shows it with this intent's key as not carried out."
+    how = "key" if found["by"] == "key" else "order, amount and time"
+    return f"It looks as if it happened. The ledger shows one entry with this intent's {how}."
+
+
+def _absent(intent: Intent) -> str:
+    words = "The ledger does not show it, although it should by now."
+    if any(not attempt.closed_by_itself for attempt in intent.attempts.all()):
+        words += " Whoever was sending it never said how far it got."
+    return words
+
+
+def for_contradiction(intent: Intent, check: Check | None) -> str:
+    shown = f" It shows {_shown(check.grounds_data)}." if check else " A late answer says so."
+    return f"This intent is settled as {intent.status}, and new facts say otherwise.{shown}"
+
+
+def _count(found: dict[str, Any]) -> str:
+    candidates = found["candidates"]
+    number = len(candidates) if isinstance(candidates, list) else 0
+    return "1 entry" if number == 1 else f"{number} entries"
+
+
+def _differs(found: dict[str, Any]) -> str:
+    differs = found["differs"]
+    names = [_FIELDS.get(str(name), str(name)) for name in differs] if isinstance(differs, list) else []
+    return ", ".join(names) + (" differs" if len(names) == 1 and names[0].startswith("the ") else "")
+
+
+def _shown(found: dict[str, Any]) -> str:
+    rows = LedgerEntry.objects.filter(pk__in=found["candidates"])
+    parts = [
+        f"{money.to_text(row.amount_minor, row.currency)} {row.currency}"
+        if row.amount_minor is not None
+        else row.entry_id
+        for row in rows
+    ]
+    return ", ".join(parts) or "an entry"

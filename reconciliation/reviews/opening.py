@@ -1,0 +1,124 @@
+"""Opens reviews, adds to them, and ends them when evidence does. Call everything here inside a transaction that
+holds the intent's lock."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.db.models import F
+
+from actions import policy, subjects, transitions
+from actions.models import Intent
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+from reconciliation.models import Check, Choice, ClosedHow, Purpose, ReasonCode, Review, ReviewReason, Verdict
+from reconciliation.reviews import grounds
+
+
+def open_review(intent: Intent) -> Review | None:
+    """The intent's open review, locked, or None."""
+    return Review.objects.select_for_update().filter(intent=intent, closed_at__isnull=True).first()
+
+
+def open_for_approval(intent: Intent, reasons: Iterable[ReasonCode], *, now: datetime) -> Review:
+    """A case for an intent that is held: may it be sent? Due when its approval expires, at the latest."""
+    review = _open_or_get(intent, Purpose.APPROVAL, now)
+    if intent.approve_before is not None:
+        review.due_at = min(review.due_at, intent.approve_before)
+    _add(review, reasons, now)
+    _say(review, None, grounds.for_approval(intent, [r.code for r in review.reasons.all()]))
+    return review
+
+
+def open_for_outcome(
+    intent: Intent,
+    reason: ReasonCode,
+    *,
+    now: datetime,
+    check: Check | None = None,
+    recommendation: Choice | None = None,
+) -> Review:
+    """A case for an intent that may have been sent: did it happen? Opened on a submitted one, it becomes unknown."""
+    if intent.status == Status.SUBMITTED:
+        moved = transitions.apply(
+            intent.pk,
+            expected=Status.SUBMITTED,
+            to=Status.UNKNOWN,
+            actor=Actor.CHECKER,
+            actor_id=check.by if check else "checker",
+            reason=Reason.IN_REVIEW,
+            now=now,
+            fence=intent.fence,
+        )
+        intent.status, intent.version = moved.status, moved.version
+    review = _open_or_get(intent, Purpose.OUTCOME, now)
+    _add(review, [reason], now)
+    _see(review, check)
+    _say(review, recommendation, grounds.for_outcome(intent, check))
+    return review
+
+
+def renew(intent: Intent, *, check: Check, now: datetime) -> None:
+    """A look that settles nothing: an open case shows what it saw."""
+    if (review := open_review(intent)) is not None and review.purpose == Purpose.OUTCOME:
+        _see(review, check)
+        _say(review, None, grounds.for_outcome(intent, check))
+
+
+def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Review:
+    """New evidence contradicts a settled intent: it is disputed, blocks its subject again where the guard is
+    free, and a person looks."""
+    columns: dict[str, Any] = {"disputed": True}
+    key = subjects.guard_key(intent.kind_id, intent.subject)
+    if not Intent.objects.filter(guard_key=key).exists():
+        columns["guard_key"] = key
+    transitions.note(intent.pk, now=now, **columns)
+    intent.disputed = True
+    review = _open_or_get(intent, Purpose.OUTCOME, now)
+    _add(review, [ReasonCode.CONTRADICTION], now)
+    _see(review, check)
+    _say(review, None, grounds.for_contradiction(intent, check))
+    return review
+
+
+def close(intent: Intent, how: ClosedHow, *, now: datetime) -> None:
+    """Ends the intent's open review, if there is one."""
+    Review.objects.filter(intent=intent, closed_at__isnull=True).update(
+        closed_at=now, closed_how=how, lease_until=None, version=F("version") + 1
+    )
+
+
+def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
+    review = open_review(intent)
+    if review is not None:
+        if review.purpose != purpose:
+            review.purpose = purpose
+            review.save(update_fields=["purpose"])
+        return review
+    rules = policy.read(intent.policy.text)
+    return Review.objects.create(
+        intent=intent,
+        purpose=purpose,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        opened_at=now,
+        due_at=now + timedelta(seconds=rules.review_due_s),
+    )
+
+
+def _add(review: Review, reasons: Iterable[ReasonCode], now: datetime) -> None:
+    for reason in reasons:
+        ReviewReason.objects.get_or_create(review=review, code=reason, defaults={"at": now})
+
+
+def _see(review: Review, check: Check | None) -> None:
+    if check is not None:
+        review.verdict, review.facts_digest = Verdict(check.verdict), check.facts_digest
+
+
+def _say(review: Review, recommendation: Choice | None, words: str) -> None:
+    review.recommendation, review.grounds = recommendation or "", words
+    review.version += 1
+    review.save(
+        update_fields=["recommendation", "grounds", "verdict", "facts_digest", "due_at", "purpose", "version"]
+    )

@@ -1,0 +1,93 @@
+"""What can be decided in a case, by whom, and what follows. The pages show it; deciding enforces it."""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from actions import policy, times
+from actions.models import Intent
+from actions.statuses import Status
+from reconciliation import checks
+from reconciliation.models import Choice, Purpose, Review, Verdict
+from reconciliation.reviews import people
+
+
+@dataclass(frozen=True)
+class Option:
+    """One button: its words, what follows, and why it can't be pressed ("" when it can)."""
+
+    choice: Choice
+    label: str
+    follows: str
+    recommended: bool = False
+    blocked: str = ""
+
+
+_FOLLOWS = {
+    Choice.CONFIRM: "The agent is told that it happened; the order is free for a new intent.",
+    Choice.FAIL: "The agent is told that it did not happen and may propose it again; the order is free.",
+    Choice.APPROVE: "It is sent once, with its own key.",
+    Choice.REJECT: "Nothing is sent, and the agent is told not to propose it again.",
+    Choice.UPHOLD: "The intent stays as it is, and the order is free again.",
+}
+
+
+def choices_for(review: Review, intent: Intent) -> list[Choice]:
+    """By the case's purpose and the intent's status; empty when nothing can be decided here."""
+    if review.closed_at is not None:
+        return []
+    if review.purpose == Purpose.APPROVAL and intent.status == Status.HELD:
+        return [Choice.APPROVE, Choice.REJECT]
+    if review.purpose == Purpose.OUTCOME and intent.status == Status.UNKNOWN:
+        return [Choice.CONFIRM, Choice.FAIL]
+    if review.purpose == Purpose.OUTCOME and intent.settled and intent.disputed:
+        return [Choice.UPHOLD]
+    return []
+
+
+def options(review: Review, *, person: User) -> list[Option]:
+    """The buttons of a case for this person."""
+    intent = review.intent
+    if intent is None or not people.may_decide(person):
+        return []
+    return [
+        Option(
+            choice=choice,
+            label=choice.label,
+            follows=_FOLLOWS.get(choice, ""),
+            recommended=choice == review.recommendation,
+            blocked=blocked(review, intent, choice, person=person, now=times.now()),
+        )
+        for choice in choices_for(review, intent)
+    ]
+
+
+def blocked(review: Review, intent: Intent, choice: Choice, *, person: User, now: datetime) -> str:
+    """Why this person may not choose it now; "" when they may."""
+    if choice is Choice.FAIL and not people.may_supervise(person) and not absence_counts(review, intent, now):
+        return "The ledger's absence proves nothing yet: a supervisor has to decide this."
+    return ""
+
+
+def absence_counts(review: Review, intent: Intent, now: datetime) -> bool:
+    """Whether a person may take the ledger's silence for a no: a conclusive book, late enough, nothing in it.
+
+    An entry that says itself that it was not carried out counts as well.
+    """
+    if review.verdict == Verdict.MATCH:
+        newest = intent.checks.order_by("-position").first()
+        return newest is not None and bool(newest.grounds_data["entry_failed"])
+    if review.verdict != Verdict.ABSENT:
+        return False
+    rules = policy.read(intent.policy.text)
+    last = checks.last_possible_send(intent.attempts.all(), otherwise=intent.created_at)
+    return rules.absence_conclusive and (now - last).total_seconds() > rules.lag_s
+
+
+def needs_two(intent: Intent, choice: Choice) -> bool:
+    """Above the second limit two different people agree, whatever they decide about sending or the outcome."""
+    rules = policy.read(intent.policy.text)
+    return choice in (Choice.CONFIRM, Choice.FAIL, Choice.APPROVE) and policy.needs_two_people(
+        rules, intent.amount_minor, intent.currency
+    )

@@ -1,0 +1,164 @@
+"""What a look into the books says about one intent. Pure: facts in, one verdict out.
+
+Nothing is guessed: an entry counts as the intent's own by its key (or the id that the downstream gave us), and by
+its subject alone only when everything fits and nobody else could own it.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from actions.canonical import canonical, digest
+from reconciliation.models import EntryRole, EntryState, Verdict
+
+# How far the downstream's clock may be from ours when an entry is tied to a sending by its time.
+CLOCK_SKEW = timedelta(seconds=60)
+
+
+@dataclass(frozen=True)
+class Facts:
+    """What the intent says. Amounts in minor units."""
+
+    key: str
+    subject: str
+    amount_minor: int | None
+    currency: str
+    first_sent_at: datetime | None
+    external_id: str = ""
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One entry that a look-up showed. `id`: its row; `taken`: it is tied to something else already;
+    `others`: how many other unsettled intents could own it."""
+
+    id: int
+    entry_id: str
+    role: str
+    state: str
+    key: str
+    subject: str
+    amount_minor: int | None
+    currency: str
+    booked_at: datetime | None
+    taken: bool = False
+    others: int = 0
+
+
+@dataclass(frozen=True)
+class Look:
+    """How the looking went. `last_possible_send`: after it no attempt can have sent anything."""
+
+    complete: bool
+    started_at: datetime
+    last_possible_send: datetime
+    lag_s: int
+
+    @property
+    def late_enough(self) -> bool:
+        """Whether an effect would show by now, so that its absence says something."""
+        return self.started_at > self.last_possible_send + timedelta(seconds=self.lag_s)
+
+
+@dataclass(frozen=True)
+class Judgement:
+    """`entry`: the row that the verdict rests on; `candidates`: all rows that it may be; `differs`: in what."""
+
+    verdict: Verdict
+    entry: int | None = None
+    candidates: tuple[int, ...] = ()
+    differs: tuple[str, ...] = ()
+    by: str = ""
+    entry_failed: bool = False
+
+
+def judge(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Judgement:
+    """One verdict about one intent from everything that a look showed."""
+    if not look.complete:
+        return Judgement(Verdict.UNAVAILABLE)
+    ours = [c for c in candidates if _is_ours(facts, c)]
+    if ours:
+        return _by_key(facts, ours)
+    return _by_subject(facts, candidates) or Judgement(Verdict.ABSENT if look.late_enough else Verdict.TOO_EARLY)
+
+
+def _is_ours(facts: Facts, candidate: Candidate) -> bool:
+    return candidate.key == facts.key or (bool(facts.external_id) and candidate.entry_id == facts.external_id)
+
+
+def _by_key(facts: Facts, ours: list[Candidate]) -> Judgement:
+    ids = tuple(c.id for c in ours)
+    strange = [c for c in ours if c.role != EntryRole.EFFECT]
+    effects = [c for c in ours if c.role == EntryRole.EFFECT]
+    live = [c for c in effects if c.state != EntryState.FAILED]
+    if strange:
+        # A reversal or a fee under our key, or a type we don't know: a person reads it.
+        return Judgement(Verdict.MISMATCH, candidates=ids, differs=("type",), by="key")
+    if len(live) > 1:
+        return Judgement(Verdict.DUPLICATE, candidates=ids, by="key")
+    if not live:
+        return Judgement(Verdict.MATCH, entry=effects[-1].id, candidates=ids, by="key", entry_failed=True)
+    return _compare(facts, live[0], ids, by="key")
+
+
+def _compare(facts: Facts, entry: Candidate, ids: tuple[int, ...], *, by: str) -> Judgement:
+    differs = []
+    if entry.taken:
+        differs.append("settles_another")
+    if entry.subject and entry.subject != facts.subject:
+        differs.append("subject")
+    if facts.amount_minor is not None:
+        if entry.currency != facts.currency:
+            differs.append("currency")
+        if entry.amount_minor != facts.amount_minor:
+            differs.append("amount")
+    if differs == ["amount"] and entry.amount_minor is not None and entry.amount_minor < (facts.amount_minor or 0):
+        return Judgement(Verdict.PARTIAL, entry.id, ids, ("amount",), by)
+    if differs:
+        return Judgement(Verdict.MISMATCH, entry.id, ids, tuple(differs), by)
+    verdict = Verdict.PENDING if entry.state == EntryState.PENDING else Verdict.MATCH
+    return Judgement(verdict, entry.id, ids, (), by)
+
+
+def _by_subject(facts: Facts, candidates: Sequence[Candidate]) -> Judgement | None:
+    """None: nothing that could be it. An entry with somebody else's key is somebody else's."""
+    possible = [
+        c
+        for c in candidates
+        if c.role == EntryRole.EFFECT
+        and c.state != EntryState.FAILED
+        and not c.key
+        and not c.taken
+        and c.subject == facts.subject
+        and _in_time(facts, c) is not False
+    ]
+    if not possible:
+        return None
+    ids = tuple(c.id for c in possible)
+    only = possible[0]
+    fits = (
+        len(possible) == 1
+        and only.others == 0
+        and _in_time(facts, only) is True
+        and not _compare(facts, only, ids, by="subject").differs
+    )
+    if fits:
+        return _compare(facts, only, ids, by="subject")
+    differs = tuple(dict.fromkeys(name for c in possible for name in _compare(facts, c, ids, by="subject").differs))
+    return Judgement(Verdict.AMBIGUOUS, candidates=ids, differs=differs, by="subject")
+
+
+def _in_time(facts: Facts, candidate: Candidate) -> bool | None:
+    """Whether it was booked after we may have sent; None when the entry has no time."""
+    if candidate.booked_at is None or facts.first_sent_at is None:
+        return None
+    return candidate.booked_at >= facts.first_sent_at - CLOCK_SKEW
+
+
+def facts_digest(candidates: Sequence[Candidate]) -> str:
+    """Equal facts, equal digest: over the entries as they were seen, in whatever order."""
+    rows = sorted(
+        canonical([c.entry_id, c.role, c.state, c.key, c.subject, str(c.amount_minor), c.currency, c.taken])
+        for c in candidates
+    )
+    return digest(canonical(rows))

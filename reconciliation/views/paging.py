@@ -1,0 +1,37 @@
+"""Keyset pagination: the next page begins behind the last row shown, so its cost doesn't grow with its number."""
+
+import base64
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+T = TypeVar("T")
+PER_PAGE = 50
+
+
+@dataclass(frozen=True)
+class Page(Generic[T]):
+    """`following`: the cursor of the page after this one; empty on the last."""
+
+    rows: list[T]
+    following: str
+
+
+def encode(*parts: str | int) -> str:
+    return base64.urlsafe_b64encode(json.dumps(parts).encode()).decode().rstrip("=")
+
+
+def decode(cursor: str, *, parts: int) -> list[str | int] | None:
+    """What `encode` was given; None for a cursor that is none, which shows the first page."""
+    try:
+        found = json.loads(base64.urlsafe_b64decode(cursor + "=" * (-len(cursor) % 4)))
+    except ValueError:
+        return None
+    right = isinstance(found, list) and len(found) == parts and all(type(part) in (str, int) for part in found)
+    return found if right else None
+
+
+def cut(rows: Sequence[T], *, per_page: int = PER_PAGE) -> tuple[list[T], bool]:
+    """One row more than a page is fetched, to know whether another page follows."""
+    return list(rows[:per_page]), len(rows) > per_page

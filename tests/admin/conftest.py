@@ -1,0 +1,55 @@
+"""What the admin's tests share."""
+
+from typing import Any
+
+import pytest
+from django.contrib.auth.models import User
+from django.test import Client
+
+from tests.factories import make_person
+
+# With a config that its connector accepts; everything else is the form's own default.
+HTTP_JSON: dict[str, Any] = {}
+
+
+@pytest.fixture(autouse=True)
+def _admin_is_mounted(settings: Any) -> None:
+    settings.ROOT_URLCONF = "tests.admin.urls"
+
+
+@pytest.fixture
+def person(db: None) -> User:
+    return make_person("admin")
+
+
+@pytest.fixture
+def page(person: User) -> Client:
+    """A browser in which an administrator is logged in."""
+    return browser_of(person)
+
+
+def browser_of(person: User) -> Client:
+    client = Client()
+    client.force_login(person)
+    return client
+
+
+def form_of(response: Any) -> dict[str, Any]:
+    """What a browser would send back from an admin form as it was opened."""
+    form = response.context["adminform"].form
+    found: dict[str, Any] = {}
+    for name, field in form.fields.items():
+        bound = form[name]
+        value = bound.value()
+        if hasattr(field.widget, "decompress"):
+            for number, part in enumerate(field.widget.decompress(value)):
+                found[f"{bound.html_name}_{number}"] = "" if part is None else str(part)
+        elif isinstance(value, bool):
+            if value:
+                found[name] = "on"
+        elif value is not None:
+            found[name] = value
+    for formset in response.context["inline_admin_formsets"]:
+        for bound in formset.formset.management_form:
+            found[bound.html_name] = bound.value()
+    return found

@@ -1,0 +1,110 @@
+"""What every test can ask for. The servers themselves come from tests/plugin.py."""
+
+import json
+import os
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+from config import children
+from tests import flushing
+from tests.demo import Demo, create_database, start_demo
+from tests.plugin import SERVERS
+from tests.sandbox.sandbox_client import Sandbox, start_sandbox
+from tests.servers import Redis
+
+flushing.install()
+
+
+@pytest.fixture(scope="session")
+def data_dir() -> Path:
+    """The data folder of this (xdist) process."""
+    return Path(os.environ["LANDED_DATA"])
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(data_dir: Path, django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """SQLite: a file, never memory, so that threads and processes share what production would."""
+    from django.conf import settings
+
+    database = settings.DATABASES["default"]
+    if database["ENGINE"] == "django.db.backends.sqlite3":
+        database.setdefault("TEST", {})["NAME"] = str(data_dir / "test.sqlite3")
+
+
+@pytest.fixture
+def database_url(db: None) -> str:
+    """The URL of this test's database, for another process. That one sees committed rows only."""
+    from django.db import connection
+
+    name = str(connection.settings_dict["NAME"])
+    if connection.vendor == "sqlite":
+        return f"sqlite:///{name}"
+    return json.loads(os.environ[SERVERS])["database"].replace("/landed?", f"/{name}?", 1)
+
+
+@pytest.fixture(scope="session")
+def _rings() -> Iterator["redis.Redis[bytes]"]:
+    with redis.Redis.from_url(os.environ["REDIS_URL"], socket_timeout=5) as client:
+        yield client
+
+
+@pytest.fixture(autouse=True)
+def _no_old_rings(_rings: "redis.Redis[bytes]") -> None:
+    """Every test begins with an empty Redis (a database number of this process's own)."""
+    _rings.flushdb()
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[Redis]:
+    """A redis-server of this test's own, to kill or to freeze. `settings.REDIS_URL` is not changed."""
+    server = Redis(tmp_path)
+    yield server
+    server.stop()
+
+
+@pytest.fixture(scope="session")
+def _sandbox_process(data_dir: Path) -> Iterator[Sandbox]:
+    found = start_sandbox("--port", "0", "--books", str(data_dir / "books.sqlite3"))
+    yield found
+    found.process.kill()
+    found.process.wait()
+
+
+@pytest.fixture
+def sandbox(_sandbox_process: Sandbox) -> Sandbox:
+    """The sandbox payments service, empty and without faults."""
+    assert _sandbox_process.call("POST", "/_control/reset").status == 200
+    return _sandbox_process
+
+
+@pytest.fixture
+def live(live_server: Any) -> str:
+    """The base URL of a web server with threads on this test's database (transactional)."""
+    return str(live_server.url)
+
+
+@pytest.fixture(scope="session")
+def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
+    """`manage.py demo --no-traffic`, once per process, on a database of its own of the kind under test."""
+    data = tmp_path_factory.mktemp("demo")
+    found = start_demo(data, database_url=create_database(f"demo_{os.getpid()}"))
+    yield found
+    found.stop()
+
+
+@pytest.fixture
+def spawn() -> Iterator[Any]:
+    """`config.children.start`, with everything stopped at the end of the test."""
+    started: list[subprocess.Popen[bytes]] = []
+
+    def start(*arguments: Any, **options: Any) -> "subprocess.Popen[bytes]":
+        started.append(children.start(*arguments, **options))
+        return started[-1]
+
+    yield start
+    children.stop(started)

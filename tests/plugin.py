@@ -1,0 +1,81 @@
+"""Starts the servers that the tests run against, before Django reads its settings.
+
+Loaded with `-p tests.plugin` (pyproject.toml), because a conftest comes too late: pytest-django reads the
+settings first. Under xdist the controller starts them once; its workers find them through the environment.
+
+    LANDED_TEST_DATABASE   sqlite (default) or postgresql: which of the two the suite runs on
+"""
+
+import json
+import os
+import shutil
+import tempfile
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.servers import PostgreSQL, Redis
+
+SERVERS = "LANDED_TEST_SERVERS"  # JSON: {"folder", "database", "redis"}; set by whoever started them
+_started: list[PostgreSQL | Redis] = []
+_folders: list[Path] = []
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_load_initial_conftests() -> Generator[None, object, object]:
+    if SERVERS not in os.environ:
+        os.environ[SERVERS] = json.dumps(_start())
+    _set_environment(json.loads(os.environ[SERVERS]), _worker_number())
+    return (yield)
+
+
+def pytest_unconfigure() -> None:
+    """Also after Ctrl-C and after an error in a conftest."""
+    if not _started:
+        return
+    while _started:
+        _started.pop().stop()
+    while _folders:
+        shutil.rmtree(_folders.pop(), ignore_errors=True)
+    os.environ.pop(SERVERS, None)
+
+
+def pytest_report_header() -> str:
+    return f"database: {os.environ.get('LANDED_TEST_DATABASE', 'sqlite')}"
+
+
+def _worker_number() -> int:
+    """0 without xdist, then 1, 2, …"""
+    name = os.environ.get("PYTEST_XDIST_WORKER", "")
+    return int(name.removeprefix("gw")) + 1 if name else 0
+
+
+def _start() -> dict[str, str]:
+    folder = Path(tempfile.mkdtemp(prefix="landed-test-"))
+    _folders.append(folder)
+    redis = Redis(folder)
+    _started.append(redis)
+    found = {"folder": str(folder), "redis": str(redis.socket), "database": ""}
+    chosen = os.environ.setdefault("LANDED_TEST_DATABASE", "sqlite")
+    if chosen == "postgresql":
+        postgresql = PostgreSQL()
+        _started.append(postgresql)
+        found["database"] = postgresql.url_of("landed")
+    elif chosen != "sqlite":
+        raise pytest.UsageError(f"LANDED_TEST_DATABASE={chosen}: sqlite or postgresql")
+    return found
+
+
+def _set_environment(found: dict[str, str], number: int) -> None:
+    folder = Path(found["folder"]) / f"w{number}"
+    folder.mkdir(exist_ok=True)
+    os.environ.update(
+        LANDED_MODE="test",
+        LANDED_DATA=str(folder),
+        DATABASE_URL=found["database"] or f"sqlite:///{folder / 'landed.sqlite3'}",
+        REDIS_URL=f"unix://{found['redis']}?db={number}",
+        PYTHONPATH=os.pathsep.join(filter(None, [str(Path.cwd()), os.environ.get("PYTHONPATH")])),
+    )
+    for name in ("SECRET_KEY", "ALLOWED_HOSTS", "DJANGO_SETTINGS_MODULE"):
+        os.environ.pop(name, None)
