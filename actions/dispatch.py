@@ -18,7 +18,7 @@ from django.db.models import Count, Q
 
 from actions import evidence, loop, outcomes, policy, subjects, times, transitions, transport
 from actions.connectors import registry
-from actions.connectors.base import NotSendable, Target, Wanted, redact_call
+from actions.connectors.base import NotSendable, Target, Wanted, redact_call, text_of
 from actions.models import Attempt, ClosedBy, Downstream, EvidenceKind, Executor, Intent, Result, SettledBy
 from actions.outcomes import Outcome
 from actions.reasons import Reason
@@ -275,7 +275,7 @@ def save(claimed: Claimed, reply: transport.Reply) -> Intent:
                 "reason": answer.reason,
                 "status": reply.status,
                 "headers": dict(reply.headers),
-                "body": reply.body.decode("utf-8", "replace"),
+                "body": text_of(reply.body),
                 "detail": reply.detail,
                 "differs": list(answer.differs),
                 "elapsed_ms": reply.elapsed_ms,

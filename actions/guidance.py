@@ -130,7 +130,10 @@ _HELD = (
     "It is recorded and has not been sent: a person has to approve it first. "
     "Don't propose it again; end your turn and read this record at the time given."
 )
-_RECORDED = "It is recorded and will be sent shortly; nothing has been sent yet. Read this record again to see what came of it."
+_RECORDED = (
+    "It is recorded and will be sent shortly; nothing has been sent yet. "
+    "Read this record again to see what came of it."
+)
 _NOT_LEFT = "The last request provably never left, so nothing has happened yet; it will be sent later by itself."
 _RECORDED_FOR_CALLER = (
     "It is recorded and nothing has been sent yet: claim it first, then send it with its idempotency key, "
@@ -140,8 +143,7 @@ _RECORDED_WITH_PERSON = "It is recorded and nothing has been sent yet; a person 
 _TOO_OLD = "Its time to be sent is over and nothing was sent; it will be withdrawn."
 _SENDING = "It is being sent; whether it happens is not known yet. Don't propose it again: a repeat will be refused."
 _ACCEPTED = (
-    "The other side has accepted it and has not finished it yet. "
-    "Don't propose it again: a repeat will be refused."
+    "The other side has accepted it and has not finished it yet. Don't propose it again: a repeat will be refused."
 )
 _MAY_SEND = "You may send it now, with its idempotency key and no other; then report what came of it."
 _CLAIMED = (
@@ -156,9 +158,7 @@ _DISPUTED = (
     "A repeat will be refused; a person is finding out, and this record will show it."
 )
 _CONFIRMED = "It is done and confirmed. Don't propose it again."
-_ELSEWHERE = (
-    "This request failed because the same effect exists already, by another request. Don't propose it again."
-)
+_ELSEWHERE = "This request failed because the same effect exists already, by another request. Don't propose it again."
 _FAILED = "It failed and had no effect."
 _NEW_KEY = "It may be proposed again, under a new Idempotency-Key."
 _ONLY_PERSON = "Don't propose it again."
@@ -218,7 +218,10 @@ _FOR_CUSTOMER: Mapping[Status, str] = {
     Status.HELD: "Your request has been received and is being looked at.",
     Status.RECORDED: "Your request has been received and is being processed.",
     Status.SUBMITTED: "Your request is being processed.",
-    Status.UNKNOWN: "Your request is being processed, and we are making sure that it went through; there is no need to ask for it a second time.",
+    Status.UNKNOWN: (
+        "Your request is being processed, and we are making sure that it went through; "
+        "there is no need to ask for it a second time."
+    ),
     Status.CONFIRMED: "Your request has been completed.",
     Status.FAILED: "Your request could not be completed; nothing was changed.",
     Status.CANCELLED: "Your request was withdrawn; nothing was changed.",

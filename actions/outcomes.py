@@ -13,7 +13,8 @@ from uuid import UUID
 from django.db import transaction
 
 from actions import hooks, policy, times, transitions
-from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Intent, Result, SettledBy
+from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Executor, Intent, Result, SettledBy
+from actions.phases import Phase
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 
@@ -44,6 +45,19 @@ def what_follows(own: Result, others: Iterable[str]) -> Status | None:
     if not all(result in HARMLESS for result in results):
         return Status.UNKNOWN
     return Status.FAILED if Result.REFUSED in results else Status.RECORDED
+
+
+def proven_unsent(intent: Intent) -> bool:
+    """Whether Landed's own transport knows of every attempt that not one byte left.
+
+    A caller's word that it sent nothing, or a downstream's that it processed nothing, is an answer, not this.
+    """
+    return all(
+        attempt.executor == Executor.LANDED
+        and attempt.known_result == Result.NOT_SENT
+        and Phase(attempt.phase) < Phase.FIRST_BYTE
+        for attempt in intent.attempts.all()
+    )
 
 
 def apply_outcome(
@@ -159,7 +173,7 @@ def _result_columns(
     if to is Status.RECORDED:
         failures = 1 + sum(result == Result.NOT_SENT for result in others)
         rules = policy.read(intent.policy.text)
-        again = failures <= rules.not_sent_retries and intent.executor == "landed"
+        again = failures <= rules.not_sent_retries and intent.executor == Executor.LANDED
         delay = timedelta(seconds=policy.retry_delay_s(failures))
         return Reason.NOT_SENT, {
             "next_attempt_at": at + delay if again else None,

@@ -81,8 +81,8 @@ def _expire_lease(intent_id: UUID, now: datetime) -> None:
 
 def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
     intent = Intent.objects.select_for_update().get(pk=intent_id)
-    # What a caller reported as not sent rests on its word alone: it ends as failed, not as never sent.
-    by_word = intent.attempts.filter(executor="caller").exists()
+    # What somebody else says was not sent or processed rests on their word: it ends as failed, not as never sent.
+    by_word = not outcomes.proven_unsent(intent)
     transitions.apply(
         intent_id,
         expected=Status.RECORDED if by_word else (Status.HELD, Status.RECORDED),
@@ -91,7 +91,7 @@ def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
         actor_id=clock_id(),
         reason=Reason.EXPIRED,
         now=now,
-        settled_by=SettledBy.REPORT if by_word else SettledBy.NOTHING_SENT,
+        settled_by=SettledBy.ANSWER if by_word else SettledBy.NOTHING_SENT,
     )
 
 

@@ -141,9 +141,7 @@ def register_checks() -> None:
         # `migrate` runs this too, before the tables exist: only what holds without them is looked at.
         if not databases or "default" not in databases:
             return []
-        return _errors(
-            _sqlite_problems() if connection.vendor == "sqlite" else _postgresql_problems(), "E003"
-        )
+        return _errors(_sqlite_problems() if connection.vendor == "sqlite" else _postgresql_problems(), "E003")
 
     checks.register(check_mode, checks.Tags.security)
     checks.register(check_settings, checks.Tags.security, deploy=True)

@@ -74,9 +74,7 @@ def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         return
 
 
-def stop(
-    processes: Iterable[subprocess.Popen[bytes]], *, grace_s: float = 3.0, number: int = signal.SIGTERM
-) -> None:
+def stop(processes: Iterable[subprocess.Popen[bytes]], *, grace_s: float = 3.0, number: int = signal.SIGTERM) -> None:
     """Asks all of them to end, waits `grace_s` seconds together, then kills what is left of their groups."""
     stopping = list(processes)
     for process in stopping:

@@ -19,9 +19,7 @@ WEB_THREADS = 16
 
 def redis(socket: Path, *, log: Path | None = None) -> Part:
     url = servers.redis_url(socket)
-    return Part(
-        "redis", servers.redis_command(socket), log=log, answers=lambda: servers.answers(url), last=True
-    )
+    return Part("redis", servers.redis_command(socket), log=log, answers=lambda: servers.answers(url), last=True)
 
 
 def web(
@@ -37,9 +35,7 @@ def web(
     local = "127.0.0.1" if host in ("0.0.0.0", "::") else host
     url = f"http://{local}:{port}/healthz"
     # granian's own children have no parent but granian: see config/wsgi.py.
-    return Part(
-        "web", command, env={**env, "LANDED_SUPERVISED": "1"}, log=log, answers=lambda: speaks_http(url)
-    )
+    return Part("web", command, env={**env, "LANDED_SUPERVISED": "1"}, log=log, answers=lambda: speaks_http(url))
 
 
 def worker(number: int, *, beat: Path, env: Mapping[str, str], log: Path | None = None) -> Part:

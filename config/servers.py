@@ -39,6 +39,12 @@ def socket_in(folder: Path) -> Path:
     return Path(tempfile.mkdtemp(prefix="landed-")) / "redis.sock"
 
 
+def remove_socket_folder(folder: Path, socket: Path) -> None:
+    """Removes the temporary folder that `socket_in(folder)` made, if it made one."""
+    if socket.parent != folder.resolve():
+        shutil.rmtree(socket.parent, ignore_errors=True)
+
+
 def redis_command(socket: Path, *, databases: int = 16) -> list[str]:
     return [
         redis_server_path(),
@@ -57,6 +63,11 @@ def redis_command(socket: Path, *, databases: int = 16) -> list[str]:
 
 def redis_url(socket: Path, *, db: int = 0) -> str:
     return f"unix://{socket}?db={db}"
+
+
+def socket_of(url: str) -> Path:
+    """The path in a URL that `redis_url` made."""
+    return Path(url.removeprefix("unix://").partition("?")[0])
 
 
 def answers(url: str, *, timeout_s: float = 1.0) -> bool:

@@ -15,9 +15,7 @@ DATA_DIR = Path(env.str("LANDED_DATA", str(BASE_DIR / "var")))
 MODE = env.str("LANDED_MODE", "production")
 DEBUG = False
 SECRET_KEY = env.str("SECRET_KEY", "" if MODE == "production" else "only-for-demo-and-tests-" + "x" * 40)
-ALLOWED_HOSTS = env.list(
-    "ALLOWED_HOSTS", [] if MODE == "production" else ["127.0.0.1", "localhost", "testserver"]
-)
+ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", [] if MODE == "production" else ["127.0.0.1", "localhost", "testserver"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 
 INSTALLED_APPS = [
@@ -119,6 +117,8 @@ RQ = {"COMMIT_MODE": "auto"}  # actions.jobs.ring puts itself after the commit
 LOGIN_URL = "login"
 LOGIN_REDIRECT_URL = "queue"
 LOGOUT_REDIRECT_URL = "login"
+if MODE == "test":
+    PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hundreds of logins, nothing to guard
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},

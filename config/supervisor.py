@@ -99,13 +99,21 @@ class Supervisor:
         signal.signal(signal.SIGTERM, stop)
         signal.signal(signal.SIGINT, stop)
 
-    def start(self, *parts: Part, within_s: float = 60.0) -> None:
+    def start(self, *parts: Part) -> None:
         """Starts parts side by side and returns when all of them answer. Raises NotReady or Stopped."""
+        self.launch(*parts)
+        self.await_answers()
+
+    def launch(self, *parts: Part) -> None:
+        """Starts parts without waiting for them."""
         for part in parts:
             self.parts.append(part)
             part.start()
+
+    def await_answers(self, within_s: float = 60.0) -> None:
+        """Returns when every part that was started answers. Raises NotReady or Stopped."""
         until = time.monotonic() + within_s
-        waiting = list(parts)
+        waiting = list(self.parts)
         while waiting:
             self.check_stop()
             for part in waiting:

@@ -1,13 +1,12 @@
 """What people fill in at the desk."""
 
-from collections.abc import Sequence
 from typing import Any
 
 from django import forms
 from django.core.exceptions import ValidationError
 
 from actions import money
-from actions.models import Agent, Kind
+from actions.models import Agent, Intent, Kind
 from actions.statuses import Status
 from reconciliation.models import Choice, DecisionReason, LedgerEntry, Verdict
 from reconciliation.reviews import commenting
@@ -30,7 +29,7 @@ class DecisionForm(forms.Form):
         error_messages={"required": "Choose a reason."},
     )
     note = forms.CharField(required=False, max_length=MAX_TEXT, widget=_text(rows=2))
-    entry = forms.TypedChoiceField(required=False, coerce=int, empty_value=None)
+    entry = forms.IntegerField(required=False)
     settled_amount = forms.CharField(required=False, max_length=24)
     settled_currency = forms.CharField(required=False, max_length=3)
     outside = forms.CharField(required=False, max_length=MAX_TEXT, widget=_text(rows=2))
@@ -40,29 +39,56 @@ class DecisionForm(forms.Form):
     seen_verdict = forms.ChoiceField(required=False, choices=[("", "—"), *Verdict.choices], widget=forms.HiddenInput)
     seen_digest = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
-    def __init__(self, *args: Any, entries: Sequence[LedgerEntry] = (), **kwargs: Any) -> None:
-        super().__init__(*args, **kwargs)
-        chosen = self.fields["entry"]
-        assert isinstance(chosen, forms.TypedChoiceField)
-        chosen.choices = [("", "None of them"), *((entry.pk, entry.entry_id) for entry in entries)]
+    def __init__(
+        self, *args: Any, intent: Intent | None = None, entry: LedgerEntry | None = None, **kwargs: Any
+    ) -> None:
+        """`entry`: the only one that can settle it; then it is chosen from the start."""
+        super().__init__(*args, initial=_settled(intent, entry), **kwargs)
+        self.intent = intent
         self.fields["reason"].widget.attrs["hx-preserve"] = "true"
-        self.fields["settled_amount"].widget.attrs |= {"inputmode": "decimal", "autocomplete": "off"}
-
-    @property
-    def seen(self) -> Seen:
-        found = self.cleaned_data
-        return Seen(version=found["seen_version"], verdict=found["seen_verdict"], digest=found["seen_digest"])
 
     def clean(self) -> dict[str, Any]:
         found: dict[str, Any] = self.cleaned_data
         found["settled_amount_minor"] = None
-        written, currency = found.get("settled_amount", "").strip(), found.get("settled_currency", "")
-        if written and found.get("choice") in (Choice.CONFIRM, Choice.CORRECT):
+        written = found.get("settled_amount", "").strip()
+        if written and found.get("choice") == Choice.CONFIRM:
             try:
-                found["settled_amount_minor"] = money.to_minor(written, currency)
+                found["settled_amount_minor"] = money.to_minor(written, found.get("settled_currency", ""))
             except money.BadAmount as wrong:
                 raise ValidationError({"settled_amount": str(wrong)}) from None
         return found
+
+    def ballot(self) -> dict[str, Any]:
+        """The arguments of `deciding.decide`: only a confirmation names an entry and an amount."""
+        found = self.cleaned_data
+        choice, minor = Choice(found["choice"]), found["settled_amount_minor"]
+        return {
+            "choice": choice,
+            "reason": DecisionReason(found["reason"]),
+            "note": found["note"],
+            "outside": found["outside"],
+            "seen": Seen(found["seen_version"], found["seen_verdict"], found["seen_digest"]),
+            "entry_id": found["entry"] if choice is Choice.CONFIRM else None,
+            "settled_amount_minor": minor,
+            "settled_currency": "" if minor is None else found["settled_currency"],
+            "waive_guard": found["waive_guard"] and choice is Choice.APPROVE,
+        }
+
+
+def _settled(intent: Intent | None, entry: LedgerEntry | None) -> dict[str, Any]:
+    """What a confirmation would say was settled: as the one entry was booked, else as it was intended."""
+    if intent is None or intent.amount_minor is None:
+        return {"entry": entry.pk if entry else None}
+    minor, currency = intent.amount_minor, intent.currency
+    if entry is not None and entry.settled_amount_minor is not None:
+        minor, currency = entry.settled_amount_minor, entry.settled_currency or entry.currency
+    elif entry is not None and entry.amount_minor is not None:
+        minor, currency = entry.amount_minor, entry.currency
+    try:
+        text = money.to_text(minor, currency)
+    except money.BadAmount:
+        text = ""
+    return {"entry": entry.pk if entry else None, "settled_amount": text, "settled_currency": currency}
 
 
 class CommentForm(forms.Form):

@@ -1,10 +1,11 @@
 """What is due or stuck here. Runs beside `actions.sweep`, from the same clock."""
 
+from datetime import datetime
+
 from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from actions import times
-from actions.errors import LandedError
 from actions.models import Intent
 from actions.statuses import Status
 from actions.sweep import BATCH, Swept
@@ -17,19 +18,16 @@ def sweep() -> Swept:
     """One pass: puts decisions into effect whose undo window is over, and opens a review for every unknown that
     nobody would otherwise look at again."""
     now = times.now()
-    changed = _take_effect() + _ask_people()
+    changed = _take_effect(now) + _ask_people()
     return Swept(changed=changed, due_to_check=Intent.objects.filter(checks.due(now)).exists())
 
 
-def _take_effect() -> int:
+def _take_effect(now: datetime) -> int:
+    due = deciding.waiting().filter(takes_effect_at__lte=now).order_by("takes_effect_at", "pk")
     changed = 0
-    for pk in list(deciding.waiting().values_list("pk", flat=True)[:BATCH]):
-        try:
-            deciding.take_effect(pk)
-            changed += 1
-        except LandedError:
-            # The facts moved on: it was voided instead, which is written down as well.
-            changed += 1
+    for pk in list(due.values_list("pk", flat=True)[:BATCH]):
+        # False: somebody else's sweep was faster, or the person took it back.
+        changed += deciding.take_effect(pk)
     return changed
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 import uuid_utils
 from django.contrib.auth.models import Permission, User
 
-from actions import snapshots, subjects, times, transitions
+from actions import snapshots, subjects, times, tokens, transitions
 from actions.canonical import canonical, digest, new_salt
 from actions.models import Agent, Downstream, Executor, Intent, Kind
 from actions.reasons import Reason
@@ -48,6 +48,12 @@ def make_agent(*kinds: Kind, **columns: Any) -> Agent:
     agent = Agent.objects.create(**({"name": f"agent-{next(_numbers)}"} | columns))
     agent.kinds.add(*kinds)
     return agent
+
+
+def make_token(agent: Agent, **options: Any) -> str:
+    """The text of a new token that may propose and read, unless `options` of `tokens.create` say otherwise."""
+    _, text = tokens.create(agent, **options)
+    return text
 
 
 def make_intent(

@@ -3,6 +3,8 @@
 Only here: the application has no way to delete history.
 """
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from django.apps import apps
@@ -36,6 +38,20 @@ def empty_tables() -> None:
             for name in _trigger_names(cursor):
                 cursor.execute(f'DROP TRIGGER "{name}"')
             _delete(cursor)
+            triggers.install()
+
+
+@contextmanager
+def without_triggers() -> Iterator[None]:
+    """Lets a test change what the application never could: to play a forger, or to move a row's time."""
+    with transaction.atomic(), connection.cursor() as cursor:
+        if connection.vendor == "postgresql":
+            cursor.execute("SET LOCAL session_replication_role = replica")
+            yield
+        else:
+            for name in _trigger_names(cursor):
+                cursor.execute(f'DROP TRIGGER "{name}"')
+            yield
             triggers.install()
 
 

@@ -133,8 +133,7 @@ class TokenAdmin(HistoryAdmin):
 def _show_once(text: str) -> SafeString:
     # Django keeps a short message in a signed cookie of this browser: the secret is not stored on our side.
     return format_html(
-        "The token, shown this once and never again: <code>{}</code> "
-        "Copy it to where the agent reads its secrets.",
+        "The token, shown this once and never again: <code>{}</code> Copy it to where the agent reads its secrets.",
         text,
     )
 

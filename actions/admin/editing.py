@@ -90,9 +90,10 @@ class HistoryAdmin(NeverDelete, _Admin):
         if not change:
             obj.save()
             return
-        # Only what was changed here: columns that machines write meanwhile are left as they are.
-        columns = {field.name for field in obj._meta.concrete_fields}
-        changed = [name for name in form.changed_data if name in columns]
+        # Only what was changed here: columns that machines write meanwhile are left as they are. Compared with
+        # the locked row, because `changed_data` misjudges JSON.
+        columns = {field.name for field in obj._meta.concrete_fields} & set(form.cleaned_data)
+        changed = [name for name in columns if getattr(obj, name) != getattr(form.before, name)]
         if changed:
             obj.save(update_fields=changed)
 

@@ -41,9 +41,7 @@ class DownstreamForm(VersionedForm):
 
     def faults(self) -> dict[str, list[str]]:
         found = policy_changes.faults_of_downstream(self.instance)
-        if self.before is not None and (
-            stranded := policy_changes.refuse_stranding(self.before, self.instance)
-        ):
+        if self.before is not None and (stranded := policy_changes.refuse_stranding(self.before, self.instance)):
             found["identity"] = stranded
         return found
 

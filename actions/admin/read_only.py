@@ -4,6 +4,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from django.contrib import admin
+from django.contrib.admin.views.main import ChangeList
 from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
@@ -25,8 +26,15 @@ class CappedPaginator(_Pages):
 
     @cached_property
     def count(self) -> int:
-        newest: Any = self.object_list[: self.MOST]
-        return int(newest.count())
+        found: Any = self.object_list
+        return int(found.order_by()[: self.MOST].count())
+
+
+class _Newest(ChangeList):
+    """Ignores `?o=`: sorting by a column without an index would read the whole table."""
+
+    def get_ordering(self, request: HttpRequest, queryset: QuerySet[Any]) -> list[Any]:
+        return list(self.model_admin.get_ordering(request))
 
 
 class NeverDelete:
@@ -56,6 +64,9 @@ class ReadOnlyAdmin(_ReadOnly, _ModelAdmin):
     show_facets = admin.ShowFacets.NEVER
     paginator = CappedPaginator
     change_form_template = "admin/landed/read_only.html"
+
+    def get_changelist(self, request: HttpRequest, **kwargs: Any) -> type[ChangeList]:
+        return _Newest
 
     def change_view(
         self,

@@ -3,7 +3,7 @@
 from typing import Any
 
 from django.contrib import admin
-from django.utils.html import format_html, format_html_join
+from django.utils.html import format_html_join
 from django.utils.safestring import SafeString
 
 from actions.admin import shown
@@ -14,11 +14,11 @@ from actions.models.history import evidence_refs
 _INLINE_TEXT = 2_000
 
 
-def _evidence_links(row: Any) -> SafeString:
+def _evidence_links(row: Any) -> SafeString | str:
     """The evidence that a history row rests on, as links."""
     found = evidence_refs(row.evidence)
     links = ((shown.to_page(Evidence, number, f"{number}"), digest[:8]) for number, digest in found)
-    return format_html_join(", ", "{} ({}…)", links) if found else format_html("-")
+    return format_html_join(", ", "{} ({}…)", links) if found else "-"
 
 
 evidence_links: shown.Column = admin.display(description="evidence")(_evidence_links)

@@ -131,14 +131,14 @@ def codes() -> list[Code]:
 def response(error: LandedError, *, viewer: Agent | None = None) -> HttpResponse:
     """The answer to `error` for `viewer` (None: nobody is known, so nothing of any intent is shown)."""
     status = status_of(type(error))
-    body = {
+    # The standard's own members last: no detail of an error may pass for them.
+    body = _extensions(error, viewer) | {
         "type": f"urn:landed:problem:{error.code}",
         "title": error.title,
         "status": status,
         "detail": _clip(error.message, _MAX_DETAIL),
         "code": error.code,
         "retryable": error.retryable,
-        **_extensions(error, viewer),
     }
     answer = answers.json_response(body, status=status, content_type=MEDIA_TYPE)
     if isinstance(error, errors.Unauthenticated):

@@ -8,7 +8,7 @@ from hmac import compare_digest
 from typing import Any, Final
 from uuid import UUID
 
-from django.db import models
+from django.db.models import Q, QuerySet
 from django.urls import reverse
 
 from actions import guidance, policy, reasons
@@ -47,10 +47,10 @@ def may_see(viewer: Agent, owner: Agent) -> bool:
     return viewer.pk == owner.pk or (viewer.group != "" and viewer.group == owner.group)
 
 
-def visible_to(viewer: Agent) -> "models.QuerySet[Intent]":
+def visible_to(viewer: Agent) -> "QuerySet[Intent]":
     """The intents that `viewer` may read, with everything that `intent_json` needs of other tables' single rows."""
-    mine = {"agent__group": viewer.group} if viewer.group else {"agent_id": viewer.pk}
-    return Intent.objects.select_related("agent", "kind", "policy", "look_alike_of__agent").filter(**mine)
+    mine = Q(agent__group=viewer.group) if viewer.group else Q(agent=viewer)
+    return Intent.objects.select_related("agent", "kind", "policy", "look_alike_of__agent").filter(mine)
 
 
 def url_of(intent: Intent) -> str:

@@ -22,6 +22,7 @@ from reconciliation.admin.notes import NoteForm, store_note
 from reconciliation.admin.overriding import OTHER, OverrideForm, RefuseForm, entries_of
 from reconciliation.admin.queue import CommentInline, DecisionInline, ReviewInline
 from reconciliation.models import Check, Decision
+from reconciliation.reviews import overriding
 
 
 class WholeIntentAdmin(IntentAdmin):
@@ -73,9 +74,7 @@ class WholeIntentAdmin(IntentAdmin):
             return HttpResponseRedirect(_page(intent))
         if request.method != "POST":
             return self._show_override(request, intent)
-        act = {"propose": self._propose, "agree": self._agree, "refuse": self._refuse}.get(
-            request.POST.get("do", "")
-        )
+        act = {"propose": self._propose, "agree": self._agree, "refuse": self._refuse}.get(request.POST.get("do", ""))
         if act is None:
             raise Http404
         return act(request, intent)
@@ -88,7 +87,7 @@ class WholeIntentAdmin(IntentAdmin):
         to = Status(asked["to"])
         try:
             with transaction.atomic():
-                _rules().propose(
+                overriding.propose(
                     intent.pk,
                     to=to,
                     person=_person(request),
@@ -108,10 +107,8 @@ class WholeIntentAdmin(IntentAdmin):
     def _agree(self, request: HttpRequest, intent: Intent) -> HttpResponse:
         try:
             with transaction.atomic():
-                changed = _rules().agree(_decision_id(request, intent), person=_person(request))
-                self.log_change(
-                    request, changed, f"Agreed to the override: now {changed.get_status_display()}."
-                )
+                changed = overriding.agree(_decision_id(request, intent), person=_person(request))
+                self.log_change(request, changed, f"Agreed to the override: now {changed.get_status_display()}.")
         except LandedError as refused:
             return self._show_override(request, intent, refused=refused)
         messages.success(request, f"The intent is now {changed.get_status_display()}.")
@@ -124,7 +121,7 @@ class WholeIntentAdmin(IntentAdmin):
         try:
             with transaction.atomic():
                 note = form.cleaned_data["note"]
-                _rules().refuse(_decision_id(request, intent), person=_person(request), note=note)
+                overriding.refuse(_decision_id(request, intent), person=_person(request), note=note)
                 self.log_change(request, intent, "Rejected the proposed override.")
         except LandedError as refused:
             return self._show_override(request, intent, refuse_form=form, refused=refused)
@@ -144,7 +141,7 @@ class WholeIntentAdmin(IntentAdmin):
         if intent.status not in OTHER:
             messages.error(request, refused.message if refused else "It changed meanwhile; nothing was done.")
             return HttpResponseRedirect(_page(intent))
-        pending = _rules().pending(intent.pk)
+        pending = overriding.pending(intent.pk)
         if form is not None and isinstance(refused, SeenIsStale | StaleTransition):
             form = _on_what_is_there_now(intent, form)
         return self._answer(
@@ -179,12 +176,6 @@ class WholeIntentAdmin(IntentAdmin):
         if not self.has_view_permission(request, intent):
             raise PermissionDenied
         return intent
-
-
-def _rules() -> Any:
-    from reconciliation.reviews import overriding  # noqa: PLC0415  loaded when it is asked for
-
-    return overriding
 
 
 def _on_what_is_there_now(intent: Intent, form: OverrideForm) -> OverrideForm:

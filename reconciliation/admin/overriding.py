@@ -78,12 +78,8 @@ class OverrideForm(forms.Form):
 
 
 def _name(entry: LedgerEntry) -> str:
-    return (
-        f"{visible.plain(entry.entry_id)}: {columns.asked(entry)}, {entry.get_role_display()}, {entry.state}"
-    )
+    return f"{visible.plain(entry.entry_id)}: {columns.asked(entry)}, {entry.get_role_display()}, {entry.state}"
 
 
 class RefuseForm(forms.Form):
-    note = forms.CharField(
-        max_length=10_000, label="Why not", widget=forms.Textarea(attrs={"rows": 3, "cols": 80})
-    )
+    note = forms.CharField(max_length=10_000, label="Why not", widget=forms.Textarea(attrs={"rows": 3, "cols": 80}))

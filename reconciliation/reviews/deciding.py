@@ -124,6 +124,7 @@ def decide(
     )
     review = _open(review_id)
     _refuse_incomplete(ballot)
+    _refuse_second_vote(votes(review).first(), person)
     claiming.claim(review_id, person=person)
     fresh = _look_now(review, ballot, person) if choice in _OUTCOMES else None
     with transaction.atomic():
@@ -212,7 +213,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
         return Decided(row, "second_person")
     if settings.LANDED_UNDO_S > 0:
         return Decided(row, "undo_window")
-    _carry_out(row, intent, review, now)
+    _carry_out(row, intent, now)
     return Decided(row, "effective")
 
 
@@ -268,12 +269,16 @@ def _vote(review: Review, ballot: _Ballot, person: User) -> Decision | None:
     first = votes(review).select_for_update().first()
     if first is None:
         return None
-    if first.person_id == person.pk:
-        raise BadDecision("You gave the first vote; a different person has to give the second.")
+    _refuse_second_vote(first, person)
     if ballot.same_as(first):
         return first
     void(first, person=person)
     return None
+
+
+def _refuse_second_vote(first: Decision | None, person: User) -> None:
+    if first is not None and first.person_id == person.pk:
+        raise BadDecision("You gave the first vote; a different person has to give the second.")
 
 
 def votes(review: Review) -> QuerySet[Decision]:
@@ -301,11 +306,13 @@ def undo(decision_id: int, *, person: User) -> Decision:
         return _about(found, Choice.UNDO, person)
 
 
-def take_effect(decision_id: int) -> Intent:
-    """Carries out a decision whose undo window is over. Raises BadDecision when the facts have moved on: then it is
-    voided, which is committed."""
+def take_effect(decision_id: int) -> bool:
+    """Carries out a decision whose undo window is over; voids it when the facts have moved on meanwhile.
+
+    False: nothing was done, because somebody did it already or it was undone.
+    """
     with transaction.atomic():
-        row = Decision.objects.select_related("review").get(pk=decision_id)
+        row = Decision.objects.get(pk=decision_id)
         intent = (
             Intent.objects.select_for_update(of=("self",))
             .select_related("policy", "kind", "downstream")
@@ -314,22 +321,19 @@ def take_effect(decision_id: int) -> Intent:
         review = Review.objects.select_for_update().get(pk=row.review_id)
         now = times.now()
         if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
-            raise BadDecision("It is not due, or it was dealt with already.")
-        moved_on = review.closed_at is not None or intent.version != row.seen_version
-        if not moved_on:
-            try:
-                with transaction.atomic():
-                    _carry_out(row, intent, review, now)
-            except LandedError:
-                moved_on = True
-        if moved_on:
+            return False
+        if review.closed_at is not None or intent.version != row.seen_version:
             void(row, person=None)
-    if moved_on:
-        raise BadDecision("The facts changed before it took effect; it was voided.")
-    return intent
+            return True
+        try:
+            with transaction.atomic():
+                _carry_out(row, intent, now)
+        except LandedError:
+            void(row, person=None)
+    return True
 
 
-def _carry_out(row: Decision, intent: Intent, review: Review, now: datetime) -> None:
+def _carry_out(row: Decision, intent: Intent, now: datetime) -> None:
     effects.carry_out(row, intent, now=now)
     _about(row, Choice.EFFECT, row.person, now=now)
     opening.close(intent, ClosedHow.DECISION, now=now)

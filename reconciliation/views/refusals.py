@@ -27,6 +27,7 @@ class Refusal:
     status: int
     owner: User | None = None
     until: datetime | None = None
+    note_is_homeless: bool = False
 
 
 _STATUS: Mapping[type[LandedError], int] = {
@@ -53,11 +54,13 @@ _TEXTS: Mapping[type[LandedError], str] = {
 def words(refused: LandedError) -> Refusal:
     kind = type(refused)
     own = refused.message if refused.message != refused.title else ""
-    owner, until = refused.details.get("owner"), refused.details.get("until")
+    owner = refused.details.get("owner") or refused.details.get("by")
+    until = refused.details.get("until")
     return Refusal(
         title=_TITLES.get(kind, refused.title),
         text=" ".join(filter(None, [own, _TEXTS.get(kind, "")])),
         status=_STATUS.get(kind, 409),
         owner=owner if isinstance(owner, User) else None,
         until=until if isinstance(until, datetime) else None,
+        note_is_homeless=kind in (ReviewHeld, ReviewClosed),
     )

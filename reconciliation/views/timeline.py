@@ -157,19 +157,27 @@ def _comment(row: Comment) -> Event:
     )
 
 
+# Rows that speak of an earlier decision.
+_ABOUT = {
+    Choice.EFFECT: "The decision took effect",
+    Choice.UNDO: "{who} took the decision back",
+    Choice.VOID: "The decision was voided: it no longer fits the facts",
+}
+
+
 def _decision(row: Decision) -> Event:
     who = name_of(row.person) if row.person_id else "The clock"
-    label = Choice(row.choice).label
-    what = f"{who}: {label}" if row.about_id else f"{who} decided: {label}"
+    choice = Choice(row.choice)
+    verb = "agreed" if row.about_id else "decided"
     details = [row.get_reason_display()] if row.reason else []
-    if row.recommended and row.recommended != row.choice and not row.about_id:
+    if row.recommended and row.recommended != row.choice and row.choice not in _ABOUT:
         details.append("against the recommendation")
     if row.guard_waived:
         details.append("although the order has another open one")
     return Event(
         at=row.at,
         icon="decision",
-        what=what,
+        what=_ABOUT[choice].format(who=who) if choice in _ABOUT else f"{who} {verb}: {choice.label}",
         details=tuple(details),
         said=words.evidence_words(row.note) if row.note else "",
         place=row.position,

@@ -29,13 +29,9 @@ def test_the_idempotency_key_is_kept():
     assert stored(Call("POST", "https://t.example/", headers))["headers"] == headers
 
 
-@pytest.mark.parametrize(
-    "spelt", ['a b/c"ü$?', "a%20b%2Fc%22%C3%BC%24%3F", "a+b%2Fc%22%C3%BC%24%3F", 'a b/c\\"ü$?']
-)
+@pytest.mark.parametrize("spelt", ['a b/c"ü$?', "a%20b%2Fc%22%C3%BC%24%3F", "a+b%2Fc%22%C3%BC%24%3F", 'a b/c\\"ü$?'])
 def test_the_secret_is_masked_however_it_is_spelt(spelt):
-    got = stored(
-        Call("POST", f"https://t.example/?k={spelt}", {"X-Note": f"<{spelt}>"}, f"[{spelt}]".encode())
-    )
+    got = stored(Call("POST", f"https://t.example/?k={spelt}", {"X-Note": f"<{spelt}>"}, f"[{spelt}]".encode()))
     assert got["url"] == f"https://t.example/?k={MASK}"
     assert got["headers"] == {"X-Note": f"<{MASK}>"}
     assert got["body"] == f"[{MASK}]"

@@ -78,9 +78,7 @@ def test_the_right_answer_confirms(connector, read):
 
 
 def test_a_replayed_confirmation_is_one(connector, read):
-    assert (
-        read(reply(201, connector.example.confirmed, idempotent_replayed="true")).result is Result.CONFIRMED
-    )
+    assert read(reply(201, connector.example.confirmed, idempotent_replayed="true")).result is Result.CONFIRMED
 
 
 def test_a_pending_answer_is_accepted_with_its_id(connector, read):
@@ -138,14 +136,8 @@ def test_a_half_sent_confirmation_is_no_answer(connector, read):
 
 
 TABLE = [
-    *(
-        (status, Result.REFUSED, "refused_by_downstream")
-        for status in (400, 401, 403, 404, 405, 410, 415, 422)
-    ),
-    *(
-        (status, Result.NO_ANSWER, "unclear_status")
-        for status in (101, 402, 406, 408, 418, 423, 425, 431, 451)
-    ),
+    *((status, Result.REFUSED, "refused_by_downstream") for status in (400, 401, 403, 404, 405, 410, 415, 422)),
+    *((status, Result.NO_ANSWER, "unclear_status") for status in (101, 402, 406, 408, 418, 423, 425, 431, 451)),
     (409, Result.NO_ANSWER, "conflict"),
     (429, Result.NO_ANSWER, "rate_limited"),
     *((status, Result.NO_ANSWER, "redirect") for status in (300, 301, 302, 303, 304, 307, 308)),
@@ -232,6 +224,14 @@ def test_a_look_up_that_breaks_on_its_way_fails_and_keeps_what_it_saw(connector,
     assert failed.value.reason in LOOK_UP_REASONS
     assert [page.body for page in failed.value.pages] == [first]
     assert failed.value.http_status == bad.status
+
+
+@pytest.mark.parametrize("status", [202, 203, 206])
+def test_a_page_that_is_not_plainly_whole_is_no_view(connector, status):
+    _, pages = _look_up(connector, [reply(status, connector.example.pages[-1])])
+    with pytest.raises(LookupFailed) as failed:
+        list(pages)
+    assert (failed.value.reason, failed.value.http_status) == ("http_error", status)
 
 
 def test_a_ledger_that_goes_in_a_circle_is_left(connector):

@@ -209,10 +209,7 @@ def test_a_decimal_echo_is_read_by_its_digits():
         answer = judge(json.dumps(GOOD)[:-1] + f', "value": {text}}}', target=target)
         assert answer.result is Result.NO_ANSWER, text
     yen = replace(WANTED, amount_minor=500, amount="500", currency="JPY")
-    assert (
-        judge({**GOOD, "currency": "JPY", "value": "500"}, target=target, wanted=yen).result
-        is Result.CONFIRMED
-    )
+    assert judge({**GOOD, "currency": "JPY", "value": "500"}, target=target, wanted=yen).result is Result.CONFIRMED
 
 
 def test_money_without_an_echo_is_not_confirmed_unless_the_id_is_trusted_alone():
@@ -255,9 +252,7 @@ def test_a_replayed_known_error_still_proves_nothing():
     assert (answer.result, answer.reason) == (Result.NO_ANSWER, "replayed_error")
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"<html>", b'{"error": "already_refunded"}', b"[]", b'{"error": {"code": 1}}']
-)
+@pytest.mark.parametrize("body", [b"", b"<html>", b'{"error": "already_refunded"}', b"[]", b'{"error": {"code": 1}}'])
 def test_a_known_error_that_does_not_show_is_judged_by_its_status(body):
     assert judge(body, 400).reason == "refused_by_downstream"
 
@@ -331,9 +326,7 @@ class Ledger:
 
     def look_up(self, by="subject", target=None):
         limits = Limits(connect_timeout_s=1, deadline_s=2)
-        return CONNECTOR.look_up(
-            target or self.target, WANTED, lambda call: transport.send(call, limits), by=by
-        )
+        return CONNECTOR.look_up(target or self.target, WANTED, lambda call: transport.send(call, limits), by=by)
 
 
 def failure(pages):
@@ -389,9 +382,7 @@ def test_a_second_page_that_fails_spoils_the_view_and_keeps_the_first(spoilt, re
 
 
 def test_a_cursor_that_comes_again_ends_the_look_up():
-    with Ledger(
-        130, lambda number, page: {**page, "data": page["data"][-1:] or [GOOD], "has_more": True}
-    ) as ledger:
+    with Ledger(130, lambda number, page: {**page, "data": page["data"][-1:] or [GOOD], "has_more": True}) as ledger:
         ledger.rows = ledger.rows[:100]
         failed = failure(ledger.look_up())
     assert failed.reason == "repeated_cursor"
@@ -567,7 +558,7 @@ def test_a_wrong_configuration_is_told_in_plain_words(target, problem):
 @pytest.mark.parametrize(
     "body",
     [
-        "{a: params.x.y[0], b: to_string(amount), c: 'text', d: `1`, e: params.a || kind, f: [kind, currency]}",
+        "{a: params.x.y[0], b: to_string(amount), c: 'text', d: `1`, e: params.a || kind, f: [kind]}",
         "{a: params.list[*].name, b: params.list[?n > `1`] | [0], c: sort_by(params.list, &n), d: !params.x}",
         "params",
         "merge(params, {x: join('-', [kind, subject])})",

@@ -14,9 +14,7 @@ from tests import flushing
 
 
 def make_history() -> PolicySnapshot:
-    downstream = Downstream.objects.create(
-        name="payments", connector="http_json", base_url="http://127.0.0.1:1"
-    )
+    downstream = Downstream.objects.create(name="payments", connector="http_json", base_url="http://127.0.0.1:1")
     kind = Kind.objects.create(name="refund", title="Refund", downstream=downstream)
     return PolicySnapshot.objects.create(digest="d", kind=kind, text="{}", created_at=timezone.now())
 
@@ -58,9 +56,7 @@ def test_the_database_is_as_durable_as_in_production() -> None:
     with connection.cursor() as cursor:
         if connection.vendor == "sqlite":
             assert Path(connection.settings_dict["NAME"]).is_file()
-            found = [
-                cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")
-            ]
+            found = [cursor.execute(f"PRAGMA {name}").fetchone()[0] for name in ("journal_mode", "synchronous")]
             assert found == ["wal", 2]
         else:
             cursor.execute("SHOW synchronous_commit")

@@ -51,9 +51,7 @@ def worker(bells: Redis, spawn: Callable[..., "subprocess.Popen[bytes]"], tmp_pa
         env={"REDIS_URL": bells.url, "DJANGO_SETTINGS_MODULE": "config.settings"},
         log=tmp_path / "worker.log",
     )
-    assert wait_until(lambda: beats.seen(beat, since=began), within_s=15), (
-        tmp_path / "worker.log"
-    ).read_text()
+    assert wait_until(lambda: beats.seen(beat, since=began), within_s=15), (tmp_path / "worker.log").read_text()
     return Noting(process, notes, beat)
 
 

@@ -8,7 +8,9 @@ import signal
 import socket
 import threading
 import time
+import tracemalloc
 from dataclasses import replace
+from http.client import NotConnected
 
 import pytest
 
@@ -118,10 +120,7 @@ def test_a_silent_address_leaves_time_for_the_next_one(post, limits, monkeypatch
             sock.setblocking(False)
             sock.connect_ex(full.getsockname())
         time.sleep(0.05)
-        both = [
-            (socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, peer.port))
-            for host in ("127.0.0.2", "127.0.0.1")
-        ]
+        both = [(socket.AF_INET, socket.SOCK_STREAM, 6, "", (host, peer.port)) for host in ("127.0.0.2", "127.0.0.1")]
         monkeypatch.setattr(wire, "resolve", lambda *_: both)
         reply = transport.send(post(f"http://two.example:{peer.port}/"), limits)
         for sock in waiting:
@@ -382,6 +381,19 @@ def test_a_body_as_large_as_the_cap_is_whole(post, limits):
     assert (reply.complete, len(reply.body)) == (True, 1000)
 
 
+def test_a_gzip_bomb_does_not_fill_the_memory(post, limits):
+    bomb = answer(gzip.compress(b" " * 60_000_000), "Content-Encoding: gzip")
+    with Peer(replies(bomb)) as peer:
+        tracemalloc.start()
+        try:
+            reply = transport.send(post(peer.url), limits)
+            peak = tracemalloc.get_traced_memory()[1]
+        finally:
+            tracemalloc.stop()
+    assert reply.reason is Reason.BODY_TOO_LARGE
+    assert peak < 8_000_000
+
+
 # Whole answers that are not what one hoped for.
 
 
@@ -410,9 +422,7 @@ def test_an_empty_answer_is_whole(post, limits):
     assert (reply.complete, reply.status, reply.body) == (True, 204, b"")
 
 
-@pytest.mark.parametrize(
-    "status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"]
-)
+@pytest.mark.parametrize("status", ["301 Moved", "302 Found", "303 See Other", "307 Temporary", "308 Permanent"])
 def test_redirects_are_not_followed(status, post, limits):
     with Peer(replies(GOOD)) as elsewhere:
         moved = answer(b"", f"Location: {elsewhere.url}", status=status)
@@ -423,9 +433,7 @@ def test_redirects_are_not_followed(status, post, limits):
     assert (len(peer.requests), elsewhere.connections) == (1, 0)
 
 
-@pytest.mark.parametrize(
-    "status", ["408 Timeout", "425 Early", "429 Slow", "500 Oops", "502 Bad", "503 Busy"]
-)
+@pytest.mark.parametrize("status", ["408 Timeout", "425 Early", "429 Slow", "500 Oops", "502 Bad", "503 Busy"])
 def test_nothing_is_retried_whatever_the_status(status, post, limits):
     with Peer(replies(answer(b"{}", "Retry-After: 0", status=status))) as peer:
         reply = transport.send(post(peer.url), limits)
@@ -463,9 +471,7 @@ def test_a_connection_belongs_to_one_thread(post, limits):
     reuse = replace(limits, reuse=True)
     with Peer(replies(GOOD), keep_alive=True) as peer:
         transport.send(post(peer.url), reuse)
-        other = threading.Thread(
-            target=lambda: (transport.send(post(peer.url), reuse), transport.close_idle())
-        )
+        other = threading.Thread(target=lambda: (transport.send(post(peer.url), reuse), transport.close_idle()))
         other.start()
         other.join()
     assert peer.connections == 2
@@ -481,6 +487,16 @@ def test_a_connection_is_not_taken_into_a_forked_process(post, limits):
         assert os.waitpid(child, 0)[1] == 0
         assert transport.send(post(peer.url), reuse).complete
     assert peer.connections == 1
+
+
+def test_a_connection_never_opens_itself_again_in_mid_request(limits):
+    with Peer(replies(GOOD)) as peer:
+        connection = wire.Connection("127.0.0.1", peer.port, None)
+        now = boot_clock()
+        connection.begin(wire.Trace(connect_until=now + 1, until=now + 1, send_by=None))
+        with pytest.raises(NotConnected):
+            connection.request("POST", "/")
+    assert peer.connections == 0
 
 
 def test_a_connection_that_the_peer_has_closed_meanwhile_is_not_used(post, limits):

@@ -23,9 +23,7 @@ class Command(BaseCommand):
     help = "Finds what is due or stuck, again and again, until SIGTERM."
 
     def add_arguments(self, parser: ArgumentParser) -> None:
-        parser.add_argument(
-            "--beat", type=Path, metavar="FILE", help="touched after every pass that went well"
-        )
+        parser.add_argument("--beat", type=Path, metavar="FILE", help="touched after every pass that went well")
 
     def handle(self, *args: Any, beat: Path | None, **options: Any) -> None:
         boot.refuse_unsafe()

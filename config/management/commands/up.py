@@ -2,6 +2,7 @@
 
 import os
 from argparse import ArgumentParser
+from pathlib import Path
 from typing import Any
 
 from django.conf import settings
@@ -22,9 +23,7 @@ class Command(BaseCommand):
         parser.add_argument("--workers", type=int, default=1, help="web processes (SQLite: one)")
         parser.add_argument("--threads", type=int, default=parts.WEB_THREADS, help="per web process")
         parser.add_argument("--workers-rq", type=int, default=1, help="processes that send and check")
-        parser.add_argument(
-            "--grace", type=float, default=4.0, help="seconds that a stop waits for work in hand"
-        )
+        parser.add_argument("--grace", type=float, default=4.0, help="seconds that a stop waits for work in hand")
 
     def handle(self, *args: Any, **options: Any) -> None:
         if connection.vendor == "sqlite" and options["workers"] > 1:
@@ -32,8 +31,9 @@ class Command(BaseCommand):
         prepare()
         supervisor = Supervisor(grace_s=options["grace"])
         supervisor.obey_signals()
+        socket = servers.socket_in(settings.DATA_DIR)
         try:
-            for together in _parts(options):
+            for together in _parts(options, socket):
                 supervisor.start(*together)
             self.stdout.write(f"Landed answers at http://{options['host']}:{options['port']}/")
             self.stdout.flush()
@@ -44,6 +44,7 @@ class Command(BaseCommand):
             raise CommandError(str(why)) from None
         finally:
             supervisor.stop()
+            servers.remove_socket_folder(settings.DATA_DIR, socket)
 
 
 def prepare() -> None:
@@ -63,12 +64,11 @@ def _has_files() -> bool:
     return settings.STATIC_ROOT.is_dir() and any(settings.STATIC_ROOT.iterdir())
 
 
-def _parts(options: dict[str, Any]) -> list[list[Part]]:
+def _parts(options: dict[str, Any], socket: Path) -> list[list[Part]]:
     """Groups, each of which starts once the one before answers."""
     groups: list[list[Part]] = []
     env = dict(os.environ)
     if parts.given_redis_url() is None:
-        socket = servers.socket_in(settings.DATA_DIR)
         env["REDIS_URL"] = servers.redis_url(socket)
         groups.append([parts.redis(socket)])
     groups.append(

@@ -1,0 +1,51 @@
+"""The routes with which an agent learns what it is and what it may propose."""
+
+from typing import Any
+
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+
+from actions.api import describing
+from actions.api.answers import json_response
+from actions.api.auth import Bearer, agent_of, token_of
+from actions.api.schemas import AgentOut, KindsOut
+from actions.models import Executor, Executors, Kind, Scope
+
+router = Router(tags=["agent"])
+
+
+@router.get("/me", auth=Bearer(), response=AgentOut, openapi_extra=describing.OWN)
+def read_me(request: HttpRequest) -> HttpResponse:
+    """The agent and the scopes that this token stands for."""
+    token, agent = token_of(request), agent_of(request)
+    return json_response(
+        {
+            "agent": agent.name,
+            "title": agent.title,
+            "group": agent.group or None,
+            "paused": agent.paused,
+            "scopes": sorted(token.scopes),
+            "limits": {"rate_per_minute": agent.rate_per_minute},
+        }
+    )
+
+
+@router.get("/kinds", auth=Bearer(Scope.PROPOSE, Scope.READ), response=KindsOut, openapi_extra=describing.OWN)
+def list_kinds(request: HttpRequest) -> HttpResponse:
+    """The kinds that this agent may propose, with the schemas of their params."""
+    agent = agent_of(request)
+    kinds = Kind.objects.all() if agent.built_in else agent.kinds.all()
+    return json_response({"data": [_kind_json(kind) for kind in kinds.order_by("name")]})
+
+
+def _kind_json(kind: Kind) -> dict[str, Any]:
+    # No limits and no pause reason: those would tell how to stay below what people look at.
+    return {
+        "name": kind.name,
+        "title": kind.title,
+        "executors": sorted(Executor.values) if kind.executors == Executors.BOTH else [kind.executors],
+        "params_schema": kind.params_schema,
+        "amount": kind.amount_rule,
+        "subject": "derived" if kind.subject_from else "required",
+        "paused": kind.paused,
+    }

@@ -1,0 +1,160 @@
+"""The shapes of bodies, for the OpenAPI document. Answers are written by `showing`; a test holds the two together."""
+
+from datetime import datetime
+from typing import Any, Literal
+from uuid import UUID
+
+from ninja import Schema
+from pydantic import BaseModel, ConfigDict, Field
+
+from actions.guidance import Step
+from actions.statuses import Status
+
+__all__ = ["AgentOut", "HistoryOut", "IntentOut", "KindOut", "KindsOut", "PageOut", "ProposalIn"]
+
+_DECIMAL = r"^(0|[1-9][0-9]*)(\.[0-9]+)?$"
+
+
+class Context(BaseModel):
+    """Never sent downstream."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    run: str = ""
+    ticket: str = ""
+    on_behalf_of: str = ""
+
+
+class ProposalIn(BaseModel):
+    """What an agent wants to be done."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "Proposal"})
+
+    kind: str
+    subject: str | None = Field(None, description="May be left out where the kind derives it from params.")
+    amount: str | float | None = Field(
+        None, description='A decimal string ("50.00"), or a number that is read exactly from its digits.'
+    )
+    currency: str | None = Field(None, description="ISO 4217.")
+    params: dict[str, Any] = {}
+    note: str = Field("", description="Why the agent wants it.")
+    context: Context = Context()
+    executor: Literal["landed", "caller"] = "landed"
+    claim_token: str | None = Field(
+        None, description="With executor caller: recording and claiming are one call, and only its holder may send."
+    )
+    send_before: datetime | None = None
+    repeat_of: UUID | None = Field(
+        None, description="The caller means a second one. Shown to reviewers; no permission."
+    )
+
+
+class AttemptOut(Schema):
+    number: int
+    lease_until: datetime
+    may_send: bool = Field(description="True only for the holder of the claim token, while the lease lasts.")
+
+
+class ReviewOut(Schema):
+    open: bool
+    for_: Literal["approval", "outcome"] = Field(alias="for")
+    due_at: datetime
+
+
+class IntentOut(Schema):
+    """An intent as it is now. Read a value that you don't know as: wait."""
+
+    id: UUID
+    kind: str
+    subject: str
+    amount: str | None = Field(pattern=_DECIMAL)
+    currency: str | None
+    params: dict[str, Any]
+    context: dict[str, str]
+    executor: Literal["landed", "caller"]
+    status: Status
+    status_reason: str
+    settled: bool
+    disputed: bool
+    idempotency_key: str
+    external_id: str | None
+    settled_amount: str | None
+    settled_by: str | None
+    attempt_count: int
+    attempt: AttemptOut | None
+    replay_safe_until: datetime | None
+    send_before: datetime | None
+    next_step: Step
+    ask_again_at: datetime | None
+    may_propose_again: bool
+    message: str = Field(description="One plain sentence for a model.")
+    customer_message: str = Field(description="One plain sentence for the customer.")
+    review: ReviewOut | None
+    look_alike_of: UUID | None
+    sequence: int
+    created_at: datetime
+    updated_at: datetime
+    settled_at: datetime | None
+    differs: list[str] = Field([], description="Only on a replay: what was other than stored, and binds nothing.")
+
+
+class PageOut(Schema):
+    data: list[IntentOut]
+    next_cursor: str | None
+
+
+class TransitionOut(Schema):
+    sequence: int
+    from_: Status | None = Field(alias="from")
+    to: Status
+    actor: Literal["agent", "machine", "person"]
+    reason: str
+    at: datetime
+
+
+class SendingOut(Schema):
+    number: int
+    claimed_at: datetime
+    closed_at: datetime | None
+    result: str | None
+    reason: str | None
+    phase: str | None
+    http_status: int | None
+
+
+class CheckOut(Schema):
+    at: datetime
+    verdict: str
+
+
+class HistoryOut(Schema):
+    transitions: list[TransitionOut]
+    attempts: list[SendingOut]
+    checks: list[CheckOut]
+
+
+class LimitsOut(Schema):
+    rate_per_minute: int
+
+
+class AgentOut(Schema):
+    agent: str
+    title: str
+    group: str | None
+    paused: bool
+    scopes: list[str]
+    limits: LimitsOut
+
+
+class KindOut(Schema):
+    name: str
+    title: str
+    executors: list[str]
+    params_schema: dict[str, Any]
+    amount: Literal["required", "optional", "none"]
+    subject: Literal["required", "derived"] = Field(description="derived: it may be left out, params name it.")
+    paused: bool
+
+
+class KindsOut(Schema):
+    data: list[KindOut]

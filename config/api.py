@@ -1,0 +1,23 @@
+"""The agents' API: one NinjaAPI that mounts the apps' routers."""
+
+from ninja import NinjaAPI
+
+from actions.api import handlers
+from actions.api.intents import router as intents
+from actions.api.me import router as me
+
+api = NinjaAPI(
+    title="Landed",
+    version="1",
+    description=(
+        "Did it land? HTTP codes speak of the record, never of the outcome: read `status`, `next_step` and "
+        "`message`. Values that you don't know are to be read as: wait."
+    ),
+    urls_namespace="api",
+)
+api.add_router("", intents)
+api.add_router("", me)
+handlers.install(api)
+
+urls = api.urls
+handlers.as_problems(urls[0])

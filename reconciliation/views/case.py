@@ -1,0 +1,146 @@
+"""A case: what it looks like, what can be decided, and the things that people do in it.
+
+Opening it changes nothing; taking it is a button.
+"""
+
+from typing import Any
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+
+from actions import times
+from actions.errors import LandedError
+from actions.models import Intent
+from reconciliation import checks
+from reconciliation.forms import CommentForm, DecisionForm
+from reconciliation.models import Choice, Review
+from reconciliation.reviews import claiming, commenting, deciding, options
+from reconciliation.views import facts, refusals, timeline
+from reconciliation.views.frame import DeskRequest, action, page, show
+from reconciliation.views.refusals import Refusal
+
+DECIDED = {
+    "effective": "It has taken effect.",
+    "undo_window": "It takes effect when the time to undo it is over.",
+    "second_person": "A second, different person has to agree before it takes effect.",
+}
+
+
+def find(review_id: int) -> Review:
+    related = ("intent__kind", "intent__agent", "intent__downstream", "intent__policy", "entry", "owner")
+    found = Review.objects.select_related(*related).prefetch_related("reasons").filter(pk=review_id).first()
+    if found is None:
+        raise Http404("There is no such case.")
+    return found
+
+
+@page
+def case(request: DeskRequest, review_id: int) -> HttpResponse:
+    return _show(request, find(review_id))
+
+
+@action
+def take(request: DeskRequest, review_id: int) -> HttpResponse:
+    try:
+        claiming.claim(review_id, person=request.user)
+    except LandedError as refused:
+        messages.warning(request, refused.message)
+    return redirect("case", review_id)
+
+
+@action
+def release(request: DeskRequest, review_id: int) -> HttpResponse:
+    claiming.release(review_id, person=request.user)
+    return redirect("case", review_id)
+
+
+@action
+def check(request: DeskRequest, review_id: int) -> HttpResponse:
+    """Looks now. Network: nothing here may run inside a transaction."""
+    intent = _intent_of(find(review_id))
+    try:
+        found = checks.check_by_person(intent.pk, person=request.user)
+    except LandedError as refused:
+        messages.warning(request, refused.message)
+    else:
+        messages.success(request, f"Looked just now: {found.get_verdict_display()}.")
+    return redirect("case", review_id)
+
+
+@action
+def comment(request: DeskRequest, review_id: int) -> HttpResponse:
+    review = find(review_id)
+    form = CommentForm(request.POST, number=review.comments.count())
+    if not form.is_valid():
+        return _show(request, review, comment_form=form, status=422)
+    commenting.comment(review_id, person=request.user, text=form.cleaned_data["text"])
+    return redirect("case", review_id)
+
+
+@action
+def decide(request: DeskRequest, review_id: int) -> HttpResponse:
+    """Decides. What was seen comes with the form; if the facts have changed, the page shows them instead."""
+    review = find(review_id)
+    form = DecisionForm(request.POST, intent=_intent_of(review))
+    if not form.is_valid():
+        return _show(request, review, form=form, status=422)
+    try:
+        decided = deciding.decide(review_id, person=request.user, **form.ballot())
+    except LandedError as refused:
+        return _show(request, find(review_id), form=form, refusal=refusals.words(refused))
+    label = Choice(decided.decision.choice).label
+    messages.success(request, f"Decided: {label}. {DECIDED[decided.state]}")
+    return redirect("case", review_id)
+
+
+def _intent_of(review: Review) -> Intent:
+    if review.intent is None:
+        raise Http404("This case is about an entry that no intent explains.")
+    return review.intent
+
+
+def _show(
+    request: DeskRequest,
+    review: Review,
+    *,
+    form: DecisionForm | None = None,
+    comment_form: CommentForm | None = None,
+    refusal: Refusal | None = None,
+    status: int = 200,
+) -> HttpResponse:
+    now, person, intent = times.now(), request.user, review.intent
+    decisions = facts.decisions_of(review)
+    known = facts.about(intent) if intent else None
+    offered = options.options(review, person=person)
+    number = review.comments.count()
+    context: dict[str, Any] = {
+        "now": now,
+        "review": review,
+        "intent": intent,
+        "known": known,
+        "headline": facts.headline(review, decisions[0] if decisions else None),
+        "holding": facts.holding(review, person, now),
+        "options": offered,
+        "needs_two": intent is not None and any(options.needs_two(intent, option.choice) for option in offered),
+        "confirms": any(option.choice == Choice.CONFIRM for option in offered),
+        "blockers": facts.blockers(review),
+        "seen": deciding.seen(review),
+        "decisions": decisions,
+        "vote": facts.vote_of(review),
+        "pending": facts.pending_of(review),
+        "events": known.events if known else timeline.of_review(review),
+        "form": form or _fresh_form(intent, known),
+        "comment_form": comment_form or CommentForm(number=number, initial={"text": _unsaved(form, refusal)}),
+        "refusal": refusal,
+    }
+    return show(request, "case.html", context, status=refusal.status if refusal else status)
+
+
+def _fresh_form(intent: Intent | None, known: facts.Known | None) -> DecisionForm:
+    return DecisionForm(intent=intent, entry=facts.only(known.candidates) if known else None)
+
+
+def _unsaved(form: DecisionForm | None, refusal: Refusal | None) -> str:
+    """A note whose decision can't be made any more goes where it can still be kept."""
+    return form.cleaned_data["note"] if form and refusal and refusal.note_is_homeless else ""
