@@ -68,13 +68,12 @@ class _Ballot:
     settled_currency: str
     waive_guard: bool
 
-    def same_as(self, vote: Decision) -> bool:
+    def same_as(self, vote: Decision, settled: tuple[int | None, str]) -> bool:
         """Whether it is the same decision about the same thing on the same facts as an earlier vote."""
         return (
             self.choice == vote.choice
             and self.entry_id == vote.entry_id
-            and self.settled_amount_minor == vote.settled_amount_minor
-            and self.settled_currency == vote.settled_currency
+            and settled == (vote.settled_amount_minor, vote.settled_currency)
             and self.seen.version == vote.seen_version
             and self.seen.digest == vote.seen_digest
             and self.waive_guard == vote.guard_waived
@@ -201,7 +200,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     now = times.now()
     _refuse_changed(review, intent, ballot, person, now)
     note, kept = _keep_words(intent, ballot, person, now)
-    vote = _vote(review, ballot, person)
+    vote = _vote(review, intent, ballot, person)
     row = _row(review, intent, ballot, person, note, kept, fresh, about=vote)
     needs_second = options.needs_two(intent, ballot.choice) and vote is None
     if not needs_second:
@@ -263,14 +262,14 @@ def _keep_words(
     return note, outside
 
 
-def _vote(review: Review, ballot: _Ballot, person: User) -> Decision | None:
+def _vote(review: Review, intent: Intent, ballot: _Ballot, person: User) -> Decision | None:
     """The first vote that this ballot is the second of. A first vote on other facts, or for something else, is
     voided by a row of its own."""
-    first = votes(review).select_for_update().first()
+    first = votes(review).first()
     if first is None:
         return None
     _refuse_second_vote(first, person)
-    if ballot.same_as(first):
+    if ballot.same_as(first, _settled(intent, ballot)):
         return first
     void(first, person=person)
     return None
