@@ -26,7 +26,7 @@ from actions.errors import (
     KeyReused,
     KindNotAllowed,
     KindPaused,
-    NotFound,
+    LandedError,
     UnsettledDuplicate,
 )
 from actions.models import (
@@ -112,7 +112,7 @@ def record(
     Joins an open transaction; otherwise everything is committed when it returns.
 
     Raises:
-        BadIdempotencyKey, KeyReused, KindNotAllowed, AgentPaused, KindPaused, Invalid, NotFound,
+        BadIdempotencyKey, KeyReused, KindNotAllowed, AgentPaused, KindPaused, Invalid,
         UnsettledDuplicate, AlreadyDone. Nothing is recorded then.
     """
     for key in (request_key, idempotency_key):
@@ -124,6 +124,11 @@ def record(
         try:
             with transaction.atomic():
                 return Recorded(_record(proposal, agent, request_key, actor, idempotency_key))
+        except LandedError:
+            # The very same proposal may have been faster by its other call: then what refused this one is itself.
+            if (found := _replay(proposal, agent, request_key)) is None:
+                raise
+            return found
         except IntegrityError:
             # Somebody was faster with this request key (then it is a replay) or this subject (then the guard
             # says so on the second look).
@@ -195,9 +200,7 @@ def _record(
     subjects.lock_family(kind.pk, subjects.family_of(shape.subject))
     blocker = next(iter(subjects.blocking(kind.pk, shape.subject)), None)
     if blocker is not None and rules.duplicate_policy == DuplicatePolicy.REFUSE:
-        raise UnsettledDuplicate(
-            intent=blocker, same_payload=_same_payload(shape, blocker), repeat_of=proposal.repeat_of
-        )
+        raise UnsettledDuplicate(intent=blocker, same_payload=_same_payload(shape, blocker))
     look_alike = _look_alike(kind, shape, rules, now)
     if look_alike is not None and rules.look_alike_policy == LookAlikePolicy.REFUSE:
         raise AlreadyDone(intent=look_alike)
@@ -417,7 +420,7 @@ def _repeat_of(proposal: Proposal, agent: Agent) -> Intent | None:
         return None
     found = Intent.objects.filter(pk=proposal.repeat_of, agent=agent).first()
     if found is None:
-        raise NotFound("repeat_of names no intent of yours.")
+        raise Invalid.field("repeat_of", "It names no intent of yours.")
     return found
 
 

@@ -8,8 +8,9 @@ from typing import Any
 
 from django.contrib.admin import AdminSite, ModelAdmin
 from django.db.models import Model
-from django.http import Http404, HttpRequest, HttpResponseBase
+from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern
+from redis.exceptions import RedisError
 
 View = Callable[..., HttpResponseBase]
 
@@ -98,7 +99,14 @@ def _hide(view: View) -> View:
     def seen_by_superusers(request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponseBase:
         if not _is_superuser(request):
             raise Http404
-        return view(request, *args, **kwargs)
+        try:
+            return view(request, *args, **kwargs)
+        except RedisError:
+            return HttpResponse(
+                "Redis doesn't answer. Nothing is lost: what is due is in the database, and the clock finds it.",
+                status=503,
+                content_type="text/plain",
+            )
 
     return seen_by_superusers
 

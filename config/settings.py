@@ -130,7 +130,8 @@ USE_TZ = True
 USE_I18N = True
 
 STATIC_URL = "/static/"
-STATIC_ROOT = Path(env.str("STATIC_ROOT", str(BASE_DIR / "staticfiles")))
+# None outside production: there is nothing to collect, and whitenoise would miss the folder.
+STATIC_ROOT = Path(env.str("STATIC_ROOT", str(BASE_DIR / "staticfiles"))) if MODE == "production" else None
 STATICFILES_DIRS = [BASE_DIR / "static"]
 # The demo and the tests serve straight from the sources; production serves what collectstatic hashed.
 WHITENOISE_USE_FINDERS = MODE != "production"

@@ -40,11 +40,10 @@ class DecisionForm(forms.Form):
     seen_digest = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
     def __init__(
-        self, *args: Any, intent: Intent | None = None, entry: LedgerEntry | None = None, **kwargs: Any
+        self, data: Any = None, *, intent: Intent | None = None, entry: LedgerEntry | None = None
     ) -> None:
         """`entry`: the only one that can settle it; then it is chosen from the start."""
-        super().__init__(*args, initial=_settled(intent, entry), **kwargs)
-        self.intent = intent
+        super().__init__(data, initial=_settled(intent, entry))
         self.fields["reason"].widget.attrs["hx-preserve"] = "true"
 
     def clean(self) -> dict[str, Any]:

@@ -41,6 +41,13 @@ def pytest_unconfigure() -> None:
     os.environ.pop(SERVERS, None)
 
 
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """With `--dist loadgroup` every test that needs the demo goes to one process: it is started once."""
+    for item in items:
+        if "demo" in getattr(item, "fixturenames", ()):
+            item.add_marker(pytest.mark.xdist_group("demo"))
+
+
 def pytest_report_header() -> str:
     return f"database: {os.environ.get('LANDED_TEST_DATABASE', 'sqlite')}"
 

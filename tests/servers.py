@@ -57,9 +57,7 @@ class PostgreSQL:
         self._own(self._folder)
         self._bin = self._find_binaries()
         data = self._folder / "data"
-        self._run(
-            "initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "-N"
-        )
+        self._run("initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "-N")
         log = self._folder / "postgres.log"
         self.process = children.start(
             [str(self._bin / "postgres"), "-D", str(data), *_options(self._folder)],

@@ -115,6 +115,7 @@ def _show(
     offered = options.options(review, person=person)
     number = review.comments.count()
     context: dict[str, Any] = {
+        "here": "queue",
         "now": now,
         "review": review,
         "intent": intent,

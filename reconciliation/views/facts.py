@@ -9,7 +9,7 @@ from django.contrib.auth.models import User
 
 from actions import policy, subjects
 from actions.models import Evidence, EvidenceKind, Intent
-from reconciliation.models import Check, ClosedHow, Decision, LedgerEntry, Purpose, Review
+from reconciliation.models import Check, Choice, ClosedHow, Decision, LedgerEntry, Purpose, Review
 from reconciliation.reviews import claiming, deciding, facts
 from reconciliation.views import timeline
 from reconciliation.views.timeline import Event
@@ -139,7 +139,7 @@ def _closed_headline(review: Review, last: Decision | None) -> str:
 
 def decisions_of(review: Review) -> list[Decision]:
     """What people decided in a case, newest first, without the rows that speak of an earlier one."""
-    votes = review.decisions.filter(choice__in=deciding._VOTES)
+    votes = review.decisions.exclude(choice__in=[Choice.UNDO, Choice.VOID, Choice.EFFECT])
     return list(votes.select_related("person", "note", "entry").order_by("-pk"))
 
 

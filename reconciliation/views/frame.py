@@ -25,7 +25,7 @@ READ_ONLY = "Your role reads everything and decides nothing, so nothing was chan
 class DeskRequest(HttpRequest):
     """A request of somebody who is logged in and may be here."""
 
-    user: User  # type: ignore[assignment]
+    user: User
     htmx: HtmxDetails
 
 
@@ -42,11 +42,11 @@ def page(view: PageView[P]) -> View[P]:
             return HttpResponseNotAllowed(["GET", "HEAD"])
         if not request.user.is_authenticated:
             return _login(request, back_to=request.get_full_path())
-        if not people.may_read(cast(User, request.user)):
+        if not people.may_read(request.user):
             raise PermissionDenied(NO_DESK)
         return _private(view(cast(DeskRequest, request), *args, **kwargs))
 
-    return guarded
+    return cast(View[P], guarded)
 
 
 def action(view: PageView[P]) -> View[P]:
@@ -58,12 +58,12 @@ def action(view: PageView[P]) -> View[P]:
             return HttpResponseNotAllowed(["POST"])
         if not request.user.is_authenticated:
             return _login(request, back_to=_page_of(kwargs))
-        user = cast(User, request.user)
+        user = request.user
         if not people.may_decide(user):
             raise PermissionDenied(READ_ONLY if people.may_read(user) else NO_DESK)
         return _private(view(cast(DeskRequest, request), *args, **kwargs))
 
-    return guarded
+    return cast(View[P], guarded)
 
 
 def show(request: DeskRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:

@@ -19,6 +19,7 @@ def intent(request: DeskRequest, intent_id: UUID) -> HttpResponse:
         raise Http404("There is no such intent.")
     reviews = list(found.reviews.prefetch_related("reasons").order_by("-pk"))
     context = {
+        "here": "intents",
         "intent": found,
         "known": facts.about(found),
         "open_review": next((review for review in reviews if review.closed_at is None), None),

@@ -29,6 +29,7 @@ def intents(request: DeskRequest) -> HttpResponse:
     )
     kept = urlencode([(key, value) for key, value in request.GET.items() if value and key != "after"])
     context = {
+        "here": "intents",
         "form": form,
         "page": page_of(found, request.GET.get("after", "")),
         "kept": kept,

@@ -2,7 +2,7 @@
 
 import base64
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Generic, TypeVar
 
@@ -32,6 +32,7 @@ def decode(cursor: str, *, parts: int) -> list[str | int] | None:
     return found if right else None
 
 
-def cut(rows: Sequence[T], *, per_page: int = PER_PAGE) -> tuple[list[T], bool]:
+def cut(rows: Iterable[T], *, per_page: int = PER_PAGE) -> tuple[list[T], bool]:
     """One row more than a page is fetched, to know whether another page follows."""
-    return list(rows[:per_page]), len(rows) > per_page
+    found = list(rows)
+    return found[:per_page], len(found) > per_page

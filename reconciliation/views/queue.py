@@ -37,6 +37,7 @@ class Row:
     order: str
     why: str
     status: str
+    disputed: bool
     since: datetime | None
     owner: User | None
     overdue: bool
@@ -92,6 +93,7 @@ def _row(review: Review, now: datetime) -> Row:
         order=intent.subject if intent else (entry.subject or entry.entry_id if entry else ""),
         why=" · ".join(why),
         status=intent.status if intent else "",
+        disputed=intent.disputed if intent else False,
         since=intent.status_since if intent else None,
         owner=review.owner if review.lease_until and review.lease_until > now else None,
         overdue=review.due_at <= now,
@@ -108,6 +110,7 @@ def queue(request: DeskRequest) -> HttpResponse:
     now, tab, after = times.now(), _tab(request), request.GET.get("after", "")
     counted = counts(request.user, now)
     context: dict[str, Any] = {
+        "here": "queue",
         "now": now,
         "tab": tab,
         "tabs": [(name, title, counted[name]) for name, title in TABS.items()],

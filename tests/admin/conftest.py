@@ -8,14 +8,6 @@ from django.test import Client
 
 from tests.factories import make_person
 
-# With a config that its connector accepts; everything else is the form's own default.
-HTTP_JSON: dict[str, Any] = {}
-
-
-@pytest.fixture(autouse=True)
-def _admin_is_mounted(settings: Any) -> None:
-    settings.ROOT_URLCONF = "tests.admin.urls"
-
 
 @pytest.fixture
 def person(db: None) -> User:

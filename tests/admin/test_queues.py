@@ -67,6 +67,15 @@ def _names(view: Any) -> str:
     return found
 
 
+def test_without_redis_a_superuser_is_told_that_nothing_is_lost(settings: Any) -> None:
+    nowhere = {"URL": "unix:///nowhere/redis.sock", "SERIALIZER": "rq.serializers.JSONSerializer"}
+    settings.RQ_QUEUES = {"send": nowhere}
+    root = make_person("admin", is_superuser=True)
+    response = browser_of(root).get("/admin/django_rq/dashboard/queues/0/")
+    assert response.status_code == 503
+    assert b"Nothing is lost" in response.content
+
+
 def test_staff_see_no_link_and_a_superuser_does() -> None:
     staff = make_person("admin")
     staff.user_permissions.add(*Permission.objects.all())

@@ -61,7 +61,7 @@ def prepare() -> None:
 
 
 def _has_files() -> bool:
-    return settings.STATIC_ROOT.is_dir() and any(settings.STATIC_ROOT.iterdir())
+    return settings.STATIC_ROOT is not None and any(settings.STATIC_ROOT.glob("*"))
 
 
 def _parts(options: dict[str, Any], socket: Path) -> list[list[Part]]:
