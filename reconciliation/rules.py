@@ -6,8 +6,8 @@ A machine concludes only what evidence proves and the limits allow; time alone l
 from dataclasses import dataclass
 from enum import StrEnum
 
-from reconciliation.models import Choice, ReasonCode, Verdict
 from reconciliation.verdicts import Judgement
+from reconciliation.words import Choice, ReasonCode, Verdict
 
 
 class Move(StrEnum):

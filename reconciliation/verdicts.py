@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from actions.canonical import canonical, digest
-from reconciliation.models import EntryRole, EntryState, Verdict
+from reconciliation.words import EntryRole, EntryState, Verdict
 
 # How far the downstream's clock may be from ours when an entry is tied to a sending by its time.
 CLOCK_SKEW = timedelta(seconds=60)

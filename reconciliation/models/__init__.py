@@ -1,19 +1,20 @@
 """The tables of `reconciliation`."""
 
-from .books import Check, EntryRole, EntryState, LedgerEntry, Match, MatchRole, Verdict
-from .reviews import (
+from reconciliation.words import (
     Choice,
     ClosedHow,
-    Comment,
-    Decision,
     DecisionReason,
-    Incident,
+    EntryRole,
+    EntryState,
     IncidentKind,
+    MatchRole,
     Purpose,
     ReasonCode,
-    Review,
-    ReviewReason,
+    Verdict,
 )
+
+from .books import Check, LedgerEntry, Match
+from .reviews import Comment, Decision, Incident, Review, ReviewReason
 
 __all__ = [
     "Check",

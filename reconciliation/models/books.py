@@ -7,19 +7,7 @@ from django.db import models
 from django.db.models import Q
 
 from actions.models import Chained, Downstream, Evidence, Intent
-
-
-class EntryRole(models.TextChoices):
-    EFFECT = "effect", "effect"
-    REVERSAL = "reversal", "reversal"
-    FEE = "fee", "fee"
-    OTHER = "unknown", "unknown type"
-
-
-class EntryState(models.TextChoices):
-    PENDING = "pending", "pending"
-    FINAL = "final", "final"
-    FAILED = "failed", "failed"
+from reconciliation.words import EntryRole, EntryState, MatchRole, Verdict
 
 
 class LedgerEntry(models.Model):
@@ -59,12 +47,6 @@ class LedgerEntry(models.Model):
         return f"{self.downstream_id}:{self.entry_id}"
 
 
-class MatchRole(models.TextChoices):
-    SETTLES = "settles", "settles it"
-    DUPLICATE = "duplicate", "a duplicate of it"
-    NOT_OURS = "not_ours", "not ours"
-
-
 class Match(models.Model):
     """The tie between an entry and an intent. It can be released, never edited."""
 
@@ -99,18 +81,6 @@ class Match(models.Model):
 
     def __str__(self) -> str:
         return f"{self.entry_id}→{self.intent_id} {self.role}"
-
-
-class Verdict(models.TextChoices):
-    MATCH = "match", "the ledger shows it"
-    PENDING = "pending", "the ledger shows it as pending"
-    PARTIAL = "partial", "the ledger shows less"
-    MISMATCH = "mismatch", "the ledger shows something else"
-    AMBIGUOUS = "ambiguous", "several entries could be it"
-    DUPLICATE = "duplicate", "the ledger shows it more than once"
-    ABSENT = "absent", "not in the ledger"
-    TOO_EARLY = "too_early", "not in the ledger yet; too early to tell"
-    UNAVAILABLE = "unavailable", "the ledger can't be read"
 
 
 class Check(Chained):

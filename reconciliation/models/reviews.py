@@ -5,57 +5,9 @@ from django.db import models
 from django.db.models import Q
 
 from actions.models import Agent, Chained, Downstream, Evidence, Intent
+from reconciliation.words import Choice, ClosedHow, DecisionReason, IncidentKind, Purpose, ReasonCode, Verdict
 
-from .books import LedgerEntry, Verdict
-
-
-class Purpose(models.TextChoices):
-    APPROVAL = "approval", "approval"  # before sending: may it be sent?
-    OUTCOME = "outcome", "outcome"  # after sending: did it happen?
-    ENTRY = "entry", "entry"  # an entry that no intent explains
-
-
-class ReasonCode(models.TextChoices):
-    """Why a case is in the queue."""
-
-    APPROVAL = "approval", "needs approval"
-    DUPLICATE_PROPOSAL = "duplicate_proposal", "the order has an open one"
-    LOOK_ALIKE = "look_alike", "looks like one already done"
-    HIGH_VALUE = "high_value", "high value"
-    STILL_UNKNOWN = "still_unknown", "still unknown"
-    PARTIAL = "partial", "ledger shows less"
-    MISMATCH = "mismatch", "ledger shows something else"
-    AMBIGUOUS = "ambiguous", "several candidates in the ledger"
-    DUPLICATE = "duplicate", "ledger shows it twice"
-    CONTRADICTION = "contradiction", "new facts contradict it"
-    CORRECTION = "correction", "correction asked for"
-    ORPHAN = "orphan", "no intent explains it"
-    REQUESTED = "requested", "asked for by a person"
-
-
-class Choice(models.TextChoices):
-    """What a person can decide."""
-
-    CONFIRM = "confirm", "Confirm: it happened"
-    FAIL = "fail", "Fail: it did not happen"
-    SEND_AGAIN = "send_again", "Send again with the same key"
-    APPROVE = "approve", "Approve: send it"
-    REJECT = "reject", "Reject: don't send it"
-    UPHOLD = "uphold", "Uphold: it stays as it is"
-    CORRECT = "correct", "Correct: it was the other way"
-    LINK = "link", "Link the entry to an intent"
-    DUPLICATE = "duplicate", "Mark the entry as a duplicate"
-    NOT_OURS = "not_ours", "Mark the entry as not ours"
-    # Rows that speak of an earlier one
-    UNDO = "undo", "Undo"
-    VOID = "void", "Void"
-    EFFECT = "effect", "Takes effect"
-
-
-class ClosedHow(models.TextChoices):
-    DECISION = "decision", "a person decided"
-    EVIDENCE = "resolved_by_evidence", "evidence settled it"
-    WITHDRAWN = "withdrawn", "the intent was withdrawn or expired"
+from .books import LedgerEntry
 
 
 class Review(models.Model):
@@ -133,19 +85,6 @@ class ReviewReason(models.Model):
 
     def __str__(self) -> str:
         return self.code
-
-
-class DecisionReason(models.TextChoices):
-    LEDGER = "ledger", "The ledger shows it"
-    LEDGER_ABSENT = "ledger_absent", "The ledger does not show it"
-    PROVIDER_SAYS = "provider_says", "The provider told us"
-    CUSTOMER_SAYS = "customer_says", "The customer showed it"
-    BANK_STATEMENT = "bank_statement", "A bank statement shows it"
-    JUSTIFIED = "justified", "Justified and within policy"
-    NOT_JUSTIFIED = "not_justified", "Not justified"
-    SUSPECTED_FRAUD = "suspected_fraud", "Suspected fraud"
-    MISTAKE = "mistake", "An earlier decision was wrong"
-    OTHER = "other", "Other: see the note"
 
 
 class Decision(Chained):
@@ -241,12 +180,6 @@ class Comment(Chained):
 
     def __str__(self) -> str:
         return f"comment {self.pk}"
-
-
-class IncidentKind(models.TextChoices):
-    SENDING = "sending", "no answers to sendings"
-    BOOKS = "books", "books can't be read"
-    AGENT = "agent", "an agent was stopped"
 
 
 class Incident(models.Model):
