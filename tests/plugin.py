@@ -41,10 +41,11 @@ def pytest_unconfigure() -> None:
     os.environ.pop(SERVERS, None)
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """With `--dist loadgroup` every test that needs the demo goes to one process: it is started once."""
     for item in items:
-        if "demo" in getattr(item, "fixturenames", ()):
+        if {"demo", "doomed"} & set(getattr(item, "fixturenames", ())):
             item.add_marker(pytest.mark.xdist_group("demo"))
 
 

@@ -93,17 +93,17 @@ class Intent(models.Model):
             models.CheckConstraint(name="intent_executor_valid", condition=Q(executor__in=Executor.values)),
             models.CheckConstraint(
                 name="intent_settled_has_time",
-                condition=Q(status__in=list(SETTLED), settled_at__isnull=False)
-                | Q(status__in=list(UNSETTLED), settled_at__isnull=True),
+                condition=Q(status__in=sorted(SETTLED), settled_at__isnull=False)
+                | Q(status__in=sorted(UNSETTLED), settled_at__isnull=True),
             ),
             models.CheckConstraint(
                 name="intent_settled_by_valid",
-                condition=Q(status__in=list(SETTLED), settled_by__in=SettledBy.values)
-                | Q(status__in=list(UNSETTLED), settled_by=""),
+                condition=Q(status__in=sorted(SETTLED), settled_by__in=SettledBy.values)
+                | Q(status__in=sorted(UNSETTLED), settled_by=""),
             ),
             models.CheckConstraint(
                 name="intent_guard_only_while_open",
-                condition=Q(guard_key__isnull=True) | Q(status__in=list(UNSETTLED)) | Q(disputed=True),
+                condition=Q(guard_key__isnull=True) | Q(status__in=sorted(UNSETTLED)) | Q(disputed=True),
             ),
             models.CheckConstraint(
                 name="intent_amount_and_currency",
@@ -148,12 +148,12 @@ class Intent(models.Model):
             models.Index(
                 name="intent_open_family",
                 fields=["kind", "family"],
-                condition=Q(status__in=list(UNSETTLED)) | Q(disputed=True),
+                condition=Q(status__in=sorted(UNSETTLED)) | Q(disputed=True),
             ),
             models.Index(
                 name="intent_open_since",
                 fields=["status", "status_since"],
-                condition=Q(status__in=list(UNSETTLED)),
+                condition=Q(status__in=sorted(UNSETTLED)),
             ),
             models.Index(name="intent_family_history", fields=["family", "-created_at"]),
             models.Index(name="intent_agent_updates", fields=["agent", "updated_at"]),
