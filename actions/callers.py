@@ -13,6 +13,7 @@ from django.db import transaction
 from actions import evidence, outcomes, times, transitions
 from actions.canonical import digest
 from actions.errors import MayHaveHappened, NotApproved, NotExecutedByCaller, NotFound
+from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, EvidenceKind, Executor, Intent, Result
 from actions.outcomes import Outcome
 from actions.reasons import Reason
@@ -26,7 +27,7 @@ def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | No
     NotExecutedByCaller when Landed sends it itself.
     """
     with transaction.atomic():
-        intent = Intent.objects.select_for_update(of=("self",)).select_related("downstream").get(pk=intent_id)
+        intent = for_change(Intent).select_related("downstream").get(pk=intent_id)
         if intent.executor != Executor.CALLER:
             raise NotExecutedByCaller(intent=intent)
         open_ = intent.attempts.filter(closed_at__isnull=True).first()
@@ -80,7 +81,7 @@ def report(
     Raises NotExecutedByCaller for an intent that Landed sends, and changes nothing; NotFound without an attempt.
     """
     with transaction.atomic():
-        intent = Intent.objects.select_for_update().get(pk=intent_id)
+        intent = for_change(Intent).get(pk=intent_id)
         if intent.executor != Executor.CALLER:
             raise NotExecutedByCaller(intent=intent)
         attempts = intent.attempts.order_by("-number")

@@ -19,6 +19,7 @@ from django.db.models import Count, Q
 from actions import evidence, loop, outcomes, policy, subjects, times, transitions, transport
 from actions.connectors import registry
 from actions.connectors.base import NotSendable, Target, Wanted, redact_call, text_of
+from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, Downstream, EvidenceKind, Executor, Intent, Result, SettledBy
 from actions.outcomes import Outcome
 from actions.reasons import Reason
@@ -100,7 +101,7 @@ def claim(*, slots: int) -> list[Claimed]:
         if not free:
             return []
         found = (
-            Intent.objects.select_for_update(skip_locked=True, of=("self",))
+            for_change(Intent, skip_locked=True)
             .select_related("kind", "policy", "downstream")
             .filter(due(now), downstream_id__in=free)
             .order_by("next_attempt_at", "id")[:slots]
@@ -117,7 +118,7 @@ def _free_places(now: datetime) -> dict[int, int]:
     """Free places per downstream that has something due. Locks those rows, so that claims don't overbook."""
     wanted = Intent.objects.filter(due(now)).values("downstream_id")
     # no_key: recording, whose rows refer to the downstream, is not held up by this lock.
-    rows = list(Downstream.objects.select_for_update(no_key=True).filter(pk__in=wanted).order_by("pk"))
+    rows = list(for_change(Downstream).filter(pk__in=wanted).order_by("pk"))
     busy = dict(
         Attempt.objects.filter(
             closed_at__isnull=True, lease_until__gt=now, executor=Executor.LANDED, intent__downstream__in=rows
@@ -145,6 +146,7 @@ def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
         log.exception("connector %s can't build a request", down.connector)
         _put_off(intent, repr(bug), now)
         return None
+    subjects.lock_family(intent.kind_id, intent.family)
     if any(other.disputed for other in subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk)):
         _hold(intent, now)
         return None

@@ -13,6 +13,7 @@ from django.apps import apps
 from django.db import models
 
 from actions.canonical import canonical, digest
+from actions.locking import for_change
 from actions.models import Chained, Evidence, Intent
 
 R = TypeVar("R", bound=Chained)
@@ -49,7 +50,7 @@ def link(row: Chained, *, length: int, head: str, at: datetime) -> None:
 
 def append(row: R, *, owner: type[models.Model], pk: Any, at: datetime) -> R:
     """Locks the owner's row, links `row` to its chain and saves both. Call it inside a transaction."""
-    locked: Any = owner._default_manager.select_for_update().get(pk=pk)
+    locked: Any = for_change(owner).get(pk=pk)
     link(row, length=locked.chain_length, head=locked.chain_head, at=at)
     row.save(force_insert=True)
     owner._default_manager.filter(pk=pk).update(chain_length=row.position, chain_head=row.digest)

@@ -61,7 +61,7 @@ def hush(queue: str) -> None:
         log.warning("the bell of %s stays: %s", queue, away)
 
 
-def send_due(budget_s: float = 60.0) -> int:
+def send_due(budget_s: float = 10.0) -> int:
     """Sends what is due until nothing is, or the budget (seconds) is used. Returns how many were claimed."""
     hush(SEND)
     return dispatch.run(budget_s=budget_s)

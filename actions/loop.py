@@ -3,16 +3,27 @@
 Only the calling thread touches the database.
 """
 
+import logging
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
+
+log = logging.getLogger(__name__)
 
 Claimed = TypeVar("Claimed")
 Result = TypeVar("Result")
 
 # How often new work is looked for while some is under way, in seconds.
 POLL_S = 0.2
+
+
+def _save(save: Callable[[Claimed, Result], object], claimed: Claimed, future: Future[Result]) -> None:
+    """A fault of ours in one piece of work must not take the others with it: that piece is left to its lease."""
+    try:
+        save(claimed, future.result())
+    except Exception:
+        log.exception("left to its lease: %s", claimed)
 
 
 def run(
@@ -41,6 +52,6 @@ def run(
             if not under_way:
                 return total
             for future in wait(under_way, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
-                save(under_way.pop(future), future.result())
+                _save(save, under_way.pop(future), future)
     finally:
         pool.shutdown(wait=False, cancel_futures=True)

@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from actions import hooks, policy, times, transitions
+from actions.locking import for_change
 from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Executor, Intent, Result, SettledBy
 from actions.phases import Phase
 from actions.reasons import Reason
@@ -78,8 +79,8 @@ def apply_outcome(
     with transaction.atomic():
         at = now or times.now()
         intent_id = Attempt.objects.values_list("intent_id", flat=True).get(pk=attempt_id)
-        intent = Intent.objects.select_for_update().select_related("policy").get(pk=intent_id)
-        attempt = Attempt.objects.select_for_update().get(pk=attempt_id)
+        intent = for_change(Intent).select_related("policy").get(pk=intent_id)
+        attempt = for_change(Attempt).get(pk=attempt_id)
         if not _close(attempt, outcome, closed_by, at):
             return intent  # heard before: the same answer twice is one answer
         if intent.settled:

@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from actions import dispatch, outcomes, times, transitions
 from actions.errors import StaleTransition
+from actions.locking import for_change
 from actions.models import Intent, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -73,14 +74,14 @@ def _each(ids: Iterable[UUID], act: Callable[[UUID, datetime], object], now: dat
 
 def _expire_lease(intent_id: UUID, now: datetime) -> None:
     # Read again under the lock: it may have been renewed since the list was made.
-    intent = Intent.objects.select_for_update().get(pk=intent_id)
+    intent = for_change(Intent).get(pk=intent_id)
     if intent.lease_until is None or intent.lease_until >= now:
         raise StaleTransition(status=intent.status)
     outcomes.expire_lease(intent_id, now=now, clock_id=clock_id())
 
 
 def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
-    intent = Intent.objects.select_for_update().get(pk=intent_id)
+    intent = for_change(Intent).get(pk=intent_id)
     # What somebody else says was not sent or processed rests on their word: it ends as failed, not as never sent.
     by_word = not outcomes.proven_unsent(intent)
     transitions.apply(

@@ -11,6 +11,7 @@ from django.db.models import Q
 
 from actions import times
 from actions.errors import Invalid
+from actions.locking import for_change
 from actions.models import Agent, Token
 
 _FORM: Final = re.compile(r"lnd_[A-Za-z0-9_-]{43}")
@@ -86,7 +87,7 @@ def _note_use(token: Token, now: datetime) -> None:
 def revoke(token: Token) -> None:
     """Ends a token for good. Revoking it twice keeps the first time."""
     with transaction.atomic():
-        locked = Token.objects.select_for_update().get(pk=token.pk)
+        locked = for_change(Token).get(pk=token.pk)
         if locked.revoked_at is None:
             locked.revoked_at = times.now()
             locked.save(update_fields=["revoked_at"])

@@ -14,6 +14,7 @@ from django.db.models import Q
 
 from actions import history, hooks, policy, times
 from actions.errors import ForbiddenTransition, StaleTransition
+from actions.locking import for_change
 from actions.models import Evidence, Intent, SettledBy, Transition
 from actions.statuses import SETTLED, Actor, Status, may
 
@@ -57,7 +58,8 @@ def apply(
     """Moves an intent to `to` and writes its history; returns it as it is then.
 
     `expected`: the status (or statuses) that it must be in now; `fence` and `version`, when given, must be its
-    current ones; `new_fence`: what a claim sets it to; `columns`: others of the same UPDATE; `reason`: a code of `actions.reasons`.
+    current ones; `new_fence`: what a claim sets it to; `reason`: a code of `actions.reasons`; `columns`: others
+    that change in the same UPDATE.
 
     Raises:
         StaleTransition: it is in another status, or has another fence or version. Nothing was changed.
@@ -65,7 +67,7 @@ def apply(
     """
     allowed = {expected} if isinstance(expected, Status) else set(expected)
     with transaction.atomic():
-        intent = Intent.objects.select_for_update().select_related("policy").get(pk=intent_id)
+        intent = for_change(Intent).select_related("policy").get(pk=intent_id)
         before = Status(intent.status)
         if (
             before not in allowed

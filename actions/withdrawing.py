@@ -6,6 +6,7 @@ from django.db import transaction
 
 from actions import outcomes, transitions
 from actions.errors import TooLate
+from actions.locking import for_change
 from actions.models import Intent
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -17,7 +18,7 @@ def cancel(intent_id: UUID, *, actor: Actor, actor_id: str, reason: Reason) -> I
     Raises TooLate once it may have been sent: whatever was tried must be proven not sent by our own transport.
     """
     with transaction.atomic():
-        intent = Intent.objects.select_for_update().get(pk=intent_id)
+        intent = for_change(Intent).get(pk=intent_id)
         if intent.status == Status.CANCELLED:
             return intent
         if intent.status not in (Status.HELD, Status.RECORDED) or not outcomes.proven_unsent(intent):

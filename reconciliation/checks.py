@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
+from django.db import DatabaseError, close_old_connections, transaction
 from django.db.models import F, Q, QuerySet
 
 from actions import dispatch, evidence, history, loop, policy, times, transitions, transport
@@ -19,6 +19,7 @@ from actions.canonical import canonical
 from actions.connectors import registry
 from actions.connectors.base import LookupFailed, Page, Target, Wanted
 from actions.errors import BadDecision, StaleTransition
+from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, SettledBy
 from actions.models.history import evidence_refs
 from actions.policy import Policy
@@ -68,7 +69,7 @@ def claim(*, limit: int) -> list[Claimed]:
     with transaction.atomic():
         now = times.now()
         found = (
-            Intent.objects.select_for_update(skip_locked=True, of=("self",))
+            for_change(Intent, skip_locked=True)
             .select_related("kind", "policy", "downstream")
             .filter(due(now))
             .order_by("next_check_at", "id")[:limit]
@@ -100,7 +101,10 @@ def _claimed(intent: Intent, now: datetime, *, by: str, manual: bool = False) ->
 
 
 def look(claimed: Claimed) -> Looked:
-    """Looks by key, then by subject; every page. Touches no database; runs in a thread."""
+    """Looks by key, then by subject; every page. Touches no database; runs in a thread.
+
+    A connector that breaks saw nothing that counts: the book was unavailable to us.
+    """
     connector = registry.get(claimed.connector)
     limits = transport.Limits(
         connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
@@ -118,6 +122,9 @@ def look(claimed: Claimed) -> Looked:
             )
         except LookupFailed as failed:
             return Looked(pages=(*pages, *failed.pages), problem=f"{failed.reason}: {failed.message}")
+        except Exception as bug:
+            log.exception("connector %s can't look up", claimed.connector)
+            return Looked(pages=tuple(pages), problem=f"connector_error: {bug!r}")
         pages += found
         if way == "key" and any(page.entries for page in found):
             break  # the key is the intent's own: what it names needs no second way
@@ -128,7 +135,7 @@ def act(claimed: Claimed, looked: Looked) -> Check:
     """Stores what was seen, judges it, and does what follows, all in one transaction."""
     with transaction.atomic():
         intent = (
-            Intent.objects.select_for_update(of=("self",))
+            for_change(Intent)
             .select_related("kind", "policy", "downstream", "agent")
             .get(pk=claimed.intent_id)
         )
@@ -372,8 +379,9 @@ def _act_or_leave(claimed: Claimed, looked: Looked) -> None:
     at again."""
     try:
         act(claimed, looked)
-    except (StaleTransition, IntegrityError) as lost:
+    except (StaleTransition, DatabaseError) as lost:
         log.info("check of %s lost a race: %s", claimed.intent_id, lost)
+        close_old_connections()
 
 
 def check_by_person(intent_id: UUID, *, person: User) -> Check:

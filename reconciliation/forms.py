@@ -39,9 +39,7 @@ class DecisionForm(forms.Form):
     seen_verdict = forms.ChoiceField(required=False, choices=[("", "—"), *Verdict.choices], widget=forms.HiddenInput)
     seen_digest = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
 
-    def __init__(
-        self, data: Any = None, *, intent: Intent | None = None, entry: LedgerEntry | None = None
-    ) -> None:
+    def __init__(self, data: Any = None, *, intent: Intent | None = None, entry: LedgerEntry | None = None) -> None:
         """`entry`: the only one that can settle it; then it is chosen from the start."""
         super().__init__(data, initial=_settled(intent, entry))
         self.fields["reason"].widget.attrs["hx-preserve"] = "true"

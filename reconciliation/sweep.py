@@ -6,6 +6,7 @@ from django.db import transaction
 from django.db.models import Exists, OuterRef
 
 from actions import times
+from actions.locking import for_change
 from actions.models import Intent
 from actions.statuses import Status
 from actions.sweep import BATCH, Swept
@@ -40,7 +41,7 @@ def _ask_people() -> int:
     changed = 0
     for pk in list(silent.values_list("pk", flat=True)[:BATCH]):
         with transaction.atomic():
-            intent = Intent.objects.select_for_update(of=("self",)).select_related("policy").get(pk=pk)
+            intent = for_change(Intent).select_related("policy").get(pk=pk)
             if intent.settled or intent.next_check_at is not None or intent.lease_until is not None:
                 continue
             opening.open_for_outcome(intent, ReasonCode.STILL_UNKNOWN, now=times.now())

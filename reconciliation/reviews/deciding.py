@@ -15,6 +15,7 @@ from django.db.models import QuerySet
 
 from actions import evidence, history, policy, times
 from actions.errors import BadDecision, LandedError, NotFound, ReviewClosed, SeenIsStale
+from actions.locking import for_change
 from actions.models import Evidence, EvidenceKind, Intent
 from reconciliation import checks
 from reconciliation.models import (
@@ -191,12 +192,8 @@ def _disagrees(fresh: Check, saw: Seen) -> bool:
 
 def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) -> Decided:
     intent_id = Review.objects.values_list("intent_id", flat=True).get(pk=review_id)
-    intent = (
-        Intent.objects.select_for_update(of=("self",))
-        .select_related("policy", "kind", "downstream")
-        .get(pk=intent_id)
-    )
-    review = Review.objects.select_for_update().get(pk=review_id)
+    intent = for_change(Intent).select_related("policy", "kind", "downstream").get(pk=intent_id)
+    review = for_change(Review).get(pk=review_id)
     now = times.now()
     _refuse_changed(review, intent, ballot, person, now)
     note, kept = _keep_words(intent, ballot, person, now)
@@ -301,7 +298,7 @@ def undo(decision_id: int, *, person: User) -> Decision:
         found = waiting().filter(pk=decision_id, person=person).first()
         if found is None:
             raise BadDecision("It has taken effect already, or it is not yours to undo.")
-        Intent.objects.select_for_update().get(decisions=found)
+        for_change(Intent).get(decisions=found)
         return _about(found, Choice.UNDO, person)
 
 
@@ -312,12 +309,8 @@ def take_effect(decision_id: int) -> bool:
     """
     with transaction.atomic():
         row = Decision.objects.get(pk=decision_id)
-        intent = (
-            Intent.objects.select_for_update(of=("self",))
-            .select_related("policy", "kind", "downstream")
-            .get(decisions=row)
-        )
-        review = Review.objects.select_for_update().get(pk=row.review_id)
+        intent = for_change(Intent).select_related("policy", "kind", "downstream").get(decisions=row)
+        review = for_change(Review).get(pk=row.review_id)
         now = times.now()
         if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
             return False

@@ -5,6 +5,7 @@ from typing import Any
 
 from actions import jobs, subjects, transitions
 from actions.errors import BadDecision
+from actions.locking import for_change
 from actions.models import Executor, Intent, SettledBy
 from actions.models.history import evidence_refs
 from actions.models.intents import Evidence
@@ -60,7 +61,7 @@ def _confirm(decision: Decision, intent: Intent, now: datetime) -> None:
 def tie(intent: Intent, decision: Decision, now: datetime) -> LedgerEntry:
     """Ties the entry that a decision names to the intent. Raises BadDecision when it settles another one."""
     assert decision.entry_id is not None
-    entry = LedgerEntry.objects.select_for_update().get(pk=decision.entry_id)
+    entry = for_change(LedgerEntry).get(pk=decision.entry_id)
     if Match.objects.filter(entry=entry, released_at__isnull=True).exists():
         raise BadDecision("This entry settles another intent already.")
     Match.objects.create(

@@ -8,6 +8,7 @@ from typing import Any
 from django.db.models import F
 
 from actions import policy, subjects, transitions
+from actions.locking import for_change
 from actions.models import Intent
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -17,7 +18,7 @@ from reconciliation.reviews import grounds
 
 def open_review(intent: Intent) -> Review | None:
     """The intent's open review, locked, or None."""
-    return Review.objects.select_for_update().filter(intent=intent, closed_at__isnull=True).first()
+    return for_change(Review).filter(intent=intent, closed_at__isnull=True).first()
 
 
 def open_for_approval(intent: Intent, reasons: Iterable[ReasonCode], *, now: datetime) -> Review:
@@ -69,6 +70,7 @@ def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Rev
     """New evidence contradicts a settled intent: it is disputed, blocks its subject again where the guard is
     free, and a person looks."""
     columns: dict[str, Any] = {"disputed": True}
+    subjects.lock_family(intent.kind_id, intent.family)
     key = subjects.guard_key(intent.kind_id, intent.subject)
     if not Intent.objects.filter(guard_key=key).exists():
         columns["guard_key"] = key

@@ -9,6 +9,7 @@ from django.db import transaction
 
 from actions import evidence, history, policy, times, transitions
 from actions.errors import BadDecision, SeenIsStale
+from actions.locking import for_change
 from actions.models import Evidence, EvidenceKind, Intent, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -57,7 +58,7 @@ def propose(
     """
     people.must(person.has_perm(people.OVERRIDE))
     with transaction.atomic():
-        intent = Intent.objects.select_for_update(of=("self",)).select_related("policy").get(pk=intent_id)
+        intent = for_change(Intent).select_related("policy").get(pk=intent_id)
         if _OTHER.get(Status(intent.status)) is not to:
             raise BadDecision("Only a confirmed or failed intent can be overridden, and only to the other one.")
         if intent.version != seen_version:
@@ -194,7 +195,7 @@ def _locked(decision_id: int) -> tuple[Decision, Intent]:
     first = Decision.objects.select_related("review").filter(pk=decision_id, choice=Choice.CORRECT).first()
     if first is None or first.intent_id is None:
         raise BadDecision("There is no such proposal.")
-    intent = Intent.objects.select_for_update(of=("self",)).select_related("policy").get(pk=first.intent_id)
+    intent = for_change(Intent).select_related("policy").get(pk=first.intent_id)
     if first.about_id is not None or Decision.objects.filter(about=first).exists():
         raise BadDecision("This proposal was dealt with already.")
     return first, intent
