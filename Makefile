@@ -31,8 +31,8 @@ demo: $(RUN)     ## everything on one machine, with live traffic and faults
 	$(BIN)/python manage.py demo $(ARGS)
 
 test: $(DEV)     ## the suite on SQLite, then on PostgreSQL (both real)
-	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
-	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist loadgroup $(ARGS)
+	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 
 check: $(DEV)    ## format, lint, types, import rules, migrations, deployment settings
 	$(BIN)/ruff format --check .

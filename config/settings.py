@@ -89,7 +89,7 @@ def _database() -> dict[str, Any]:
 DATABASES = {"default": _database()}
 DEFAULT_AUTO_FIELD = "django.db.models.BigAutoField"
 
-REDIS_URL = env.str("REDIS_URL", f"unix://{DATA_DIR / 'redis.sock'}")
+REDIS_URL = env.str("REDIS_URL", "") or f"unix://{DATA_DIR / 'redis.sock'}"
 
 
 def _impatient(url: str) -> str:

@@ -29,7 +29,7 @@ from config import beats
 log = logging.getLogger(__name__)
 
 # How long one BLPOP waits, and how long any answer may take: what finds a frozen Redis.
-_DEQUEUE_S, _ANSWER_S = 1, 3
+_DEQUEUE_S, _ANSWER_S = 1, 2
 # From here on without Redis the worker looks into the database itself.
 _PATIENCE_S = 2.0
 _LONGEST_WAIT_S = 1.0
@@ -111,6 +111,8 @@ class RingWorker(SimpleWorker):
         self.lost = True
 
     def teardown(self) -> None:
+        if self.lost:
+            return  # nobody to take leave of, and asking would take as long again
         try:
             super().teardown()  # type: ignore[no-untyped-call]
         except RedisError as away:

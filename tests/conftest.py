@@ -13,8 +13,7 @@ import redis
 
 from config import children
 from tests import flushing
-from tests.demo import Demo, create_database, start_demo
-from tests.plugin import SERVERS
+from tests.demo import SERVERS, Demo, share_demo
 from tests.sandbox.sandbox_client import Sandbox, start_sandbox
 from tests.servers import Redis
 
@@ -97,12 +96,12 @@ def live(live_server: Any) -> str:
 
 
 @pytest.fixture(scope="session")
-def demo(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
-    """`manage.py demo --no-traffic`, once per process, on a database of its own of the kind under test."""
-    data = tmp_path_factory.mktemp("demo")
-    found = start_demo(data, database_url=create_database(f"demo_{os.getpid()}"))
-    yield found
-    found.stop()
+def demo() -> Demo:
+    """`manage.py demo --no-traffic`: one for the whole run, on a database of its own of the kind under test.
+
+    Other tests use it at the same time: keep to orders of your own, leave the sandbox's settings alone.
+    """
+    return share_demo(Path(json.loads(os.environ[SERVERS])["folder"]))
 
 
 @pytest.fixture

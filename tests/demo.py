@@ -1,5 +1,6 @@
 """`manage.py demo` as a black box."""
 
+import fcntl
 import json
 import os
 import signal
@@ -13,14 +14,15 @@ from typing import Any
 import psycopg
 
 from config import children
-from tests.plugin import SERVERS
+from tests.servers import is_alive
+
+SERVERS = "LANDED_TEST_SERVERS"  # JSON: {"folder", "database", "redis"}; set by whoever started them
 
 
 @dataclass
 class Demo:
-    """What `--print-json` said, and the process behind it."""
+    """What `--print-json` said."""
 
-    process: "subprocess.Popen[bytes]"
     data: Path
     facts: dict[str, Any] = field(default_factory=dict)
 
@@ -41,15 +43,34 @@ class Demo:
         found: list[dict[str, str]] = [one for one in self.facts["logins"] if one["role"] == role]
         return found[number]
 
-    def stop(self, *, within_s: float = 8.0) -> int:
-        """SIGTERM, and the exit code. Fails when something is left after `within_s` seconds."""
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            return self.process.wait(within_s)
-        except subprocess.TimeoutExpired:
-            children.stop([self.process], grace_s=0)
-            raise
+
+def stop_demo(pid: int, *, within_s: float = 8.0) -> bool:
+    """SIGTERM; whether it was gone in time. Afterwards it is gone in any case."""
+    if not is_alive(pid):
+        return True
+    os.kill(pid, signal.SIGTERM)
+    in_time = children.wait_until(lambda: not is_alive(pid), within_s=within_s)
+    if not in_time:
+        os.killpg(pid, signal.SIGKILL)
+    return in_time
+
+
+def share_demo(folder: Path) -> Demo:
+    """The one demo of this test run: whoever comes first starts it. Its processes outlive this one."""
+    facts, data = folder / "demo.json", folder / "demo"
+    with (folder / "demo.lock").open("w") as handle:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        if not facts.exists():
+            data.mkdir()
+            found = start_demo(data, database_url=create_database("demo"))
+            facts.write_text(json.dumps(found.facts))
+    return Demo(data, json.loads(facts.read_text()))
+
+
+def stop_shared_demo(folder: Path) -> None:
+    facts = folder / "demo.json"
+    if facts.exists():
+        stop_demo(json.loads(facts.read_text())["pid"])
 
 
 def start_demo(data: Path, *arguments: str, database_url: str | None = None, within_s: float = 60) -> Demo:
@@ -77,7 +98,6 @@ def start_demo(data: Path, *arguments: str, database_url: str | None = None, wit
         stderr=log,
         start_new_session=True,
     )
-    demo = Demo(process, data)
     timer = threading.Timer(within_s, process.kill)
     timer.start()
     assert process.stdout is not None
@@ -86,8 +106,7 @@ def start_demo(data: Path, *arguments: str, database_url: str | None = None, wit
     if not line:
         process.kill()
         raise RuntimeError(f"the demo did not start:\n{(data / 'stderr.log').read_text()[-4000:]}")
-    demo.facts = json.loads(line)
-    return demo
+    return Demo(data, json.loads(line))
 
 
 def create_database(name: str) -> str | None:

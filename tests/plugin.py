@@ -15,9 +15,9 @@ from pathlib import Path
 
 import pytest
 
+from tests.demo import SERVERS, stop_shared_demo
 from tests.servers import PostgreSQL, Redis
 
-SERVERS = "LANDED_TEST_SERVERS"  # JSON: {"folder", "database", "redis"}; set by whoever started them
 _started: list[PostgreSQL | Redis] = []
 _folders: list[Path] = []
 
@@ -34,19 +34,13 @@ def pytest_unconfigure() -> None:
     """Also after Ctrl-C and after an error in a conftest."""
     if not _started:
         return
+    for folder in _folders:
+        stop_shared_demo(folder)
     while _started:
         _started.pop().stop()
     while _folders:
         shutil.rmtree(_folders.pop(), ignore_errors=True)
     os.environ.pop(SERVERS, None)
-
-
-@pytest.hookimpl(tryfirst=True)  # before xdist reads the groups
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """With `--dist loadgroup` every test that needs the demo goes to one process: it is started once."""
-    for item in items:
-        if {"demo", "doomed"} & set(getattr(item, "fixturenames", ())):
-            item.add_marker(pytest.mark.xdist_group("demo"))
 
 
 def pytest_report_header() -> str:

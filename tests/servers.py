@@ -14,6 +14,15 @@ from pathlib import Path
 from config import children, servers
 
 
+def is_alive(pid: int) -> bool:
+    """Whether the process runs; one that is over but not collected yet does not."""
+    try:
+        os.kill(pid, 0)
+        return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
+    except (ProcessLookupError, FileNotFoundError):
+        return False
+
+
 class Redis:
     """A redis-server of its own; `kill` and `start` bring it back on the same socket."""
 

@@ -41,7 +41,7 @@ def open_for_outcome(
 ) -> Review:
     """A case for an intent that may have been sent: did it happen? Opened on a submitted one, it becomes unknown."""
     if intent.status == Status.SUBMITTED:
-        moved = transitions.apply(
+        transitions.apply(
             intent.pk,
             expected=Status.SUBMITTED,
             to=Status.UNKNOWN,
@@ -51,7 +51,7 @@ def open_for_outcome(
             now=now,
             fence=intent.fence,
         )
-        intent.status, intent.version = moved.status, moved.version
+        intent.refresh_from_db(fields=["status", "version"])
     review = _open_or_get(intent, Purpose.OUTCOME, now)
     _add(review, [reason], now)
     _see(review, check)

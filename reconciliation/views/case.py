@@ -113,6 +113,7 @@ def _show(
     decisions = facts.decisions_of(review)
     known = facts.about(intent) if intent else None
     offered = options.options(review, person=person)
+    vote, pending = facts.vote_of(review), facts.pending_of(review)
     number = review.comments.count()
     context: dict[str, Any] = {
         "here": "queue",
@@ -128,8 +129,9 @@ def _show(
         "blockers": facts.blockers(review),
         "seen": deciding.seen(review),
         "decisions": decisions,
-        "vote": facts.vote_of(review),
-        "pending": facts.pending_of(review),
+        "vote": vote,
+        "pending": pending,
+        "waits": pending is not None or (vote is not None and vote.person_id == person.pk),
         "events": known.events if known else timeline.of_review(review),
         "form": form or _fresh_form(intent, known),
         "comment_form": comment_form or CommentForm(number=number, initial={"text": _unsaved(form, refusal)}),

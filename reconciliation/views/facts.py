@@ -25,6 +25,26 @@ RAW = (
 )
 MOST_EVIDENCE, MOST_RELATIVES = 20, 10
 
+# What a recommendation means, said first.
+LIKELY = {
+    Choice.CONFIRM.value: "It looks as if it happened.",
+    Choice.FAIL.value: "It looks as if it did not happen.",
+}
+QUESTIONS = {
+    Purpose.APPROVAL: "May this be sent?",
+    Purpose.OUTCOME: "We can't tell.",
+    Purpose.ENTRY: "No intent explains this entry.",
+}
+# How a decided case begins.
+DECIDED = {
+    Choice.CONFIRM.value: "It happened.",
+    Choice.FAIL.value: "It did not happen.",
+    Choice.APPROVE.value: "Approved: it may be sent.",
+    Choice.REJECT.value: "Rejected: it is not sent.",
+    Choice.UPHOLD.value: "It stays as it is.",
+    Choice.CORRECT.value: "It was the other way.",
+}
+
 
 @dataclass(frozen=True)
 class Candidate:
@@ -121,15 +141,17 @@ def headline(review: Review, last: Decision | None) -> tuple[str, str]:
     if review.closed_at is not None:
         return _closed_headline(review, last), ""
     answer, dot, rest = review.grounds.partition(". ")
-    if not review.grounds:
-        unsaid = {Purpose.APPROVAL: "May this be sent?", Purpose.OUTCOME: "We can't tell."}
-        return unsaid.get(Purpose(review.purpose), "No intent explains this entry."), ""
+    likely = LIKELY.get(review.recommendation)
+    if likely and not review.grounds.startswith(likely):
+        return likely, review.grounds
+    if not review.grounds or review.purpose == Purpose.APPROVAL:
+        return QUESTIONS[Purpose(review.purpose)], review.grounds
     return (f"{answer}." if dot else answer), rest
 
 
 def _closed_headline(review: Review, last: Decision | None) -> str:
     if review.closed_how == ClosedHow.DECISION and last is not None:
-        return last.get_choice_display()
+        return DECIDED.get(last.choice, last.get_choice_display())
     return {
         ClosedHow.DECISION: "A person decided it.",
         ClosedHow.EVIDENCE: "Evidence settled it; nobody has to decide.",

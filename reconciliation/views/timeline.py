@@ -12,6 +12,7 @@ from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
 from actions.models import Attempt, Intent, Transition
+from actions.reasons import Reason
 from actions.statuses import Actor
 from reconciliation.models import Check, Choice, Comment, Decision, Review, Verdict
 from reconciliation.templatetags.desk import person as name_of
@@ -95,7 +96,7 @@ def _transition(row: Transition, names: _Names) -> Event:
     who = names.who(row.actor, row.actor_id)
     what = words.status_reason(row.reason)
     first = f"Proposed by {who}" if row.sequence == 1 else what
-    details = (what,) if row.sequence == 1 else (f"by {who}",)
+    details = (f"by {who}",) if row.sequence > 1 else (what,) if row.reason != Reason.RECORDED else ()
     return Event(at=row.at, icon=row.to_status, what=first, details=details, status=row.to_status, place=row.position)
 
 

@@ -32,7 +32,7 @@ RESULTS: Mapping[str, str] = {
     Result.ACCEPTED: "accepted, not finished",
     Result.REFUSED: "refused",
     Result.NOT_SENT: "not sent",
-    Result.NO_ANSWER: "no answer that tells",
+    Result.NO_ANSWER: "no answer",
 }
 
 ACTORS: Mapping[str, str] = {
@@ -81,21 +81,25 @@ def until(when: datetime, now: datetime) -> str:
 
 
 def attempt_ended(attempt: Attempt) -> str:
-    """What came of one sending, in words: `no answer that tells after 10 s`."""
+    """What came of one sending, in words: `no answer after 10 s`."""
     if attempt.closed_at is None:
         return "under way"
     if attempt.closed_by == ClosedBy.CLOCK and not attempt.late_result:
         return "whoever sent it never said how it ended"
-    took = span((attempt.late_at or attempt.closed_at) - attempt.claimed_at)
+    took = (attempt.late_at or attempt.closed_at) - attempt.claimed_at
+    when = f"after {span(took)}" if took >= timedelta(seconds=1) else f"after less than 1{NO_BREAK}s"
     late = " (its answer came late)" if attempt.late_result else ""
-    return f"{RESULTS.get(attempt.known_result, attempt.known_result)} after {took}{late}"
+    came = RESULTS.get(attempt.known_result, attempt.known_result)
+    if attempt.known_result == Result.NO_ANSWER and attempt.http_status:
+        came = "an answer that doesn't tell,"
+    return f"{came} {when}{late}"
 
 
 def attempt_reason(attempt: Attempt) -> str:
     code = attempt.late_reason or attempt.reason
     if not code or code in ("ok", "lease_over", attempt.known_result):
         return ""
-    return REASONS.get(code, code.replace("_", " ").capitalize() + ".")
+    return REASONS.get(code, code.replace("_", " ").capitalize()).rstrip(".")
 
 
 def status_reason(code: str) -> str:

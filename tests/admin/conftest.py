@@ -1,5 +1,6 @@
 """What the admin's tests share."""
 
+import json
 from typing import Any
 
 import pytest
@@ -45,3 +46,16 @@ def form_of(response: Any) -> dict[str, Any]:
         for bound in formset.formset.management_form:
             found[bound.html_name] = bound.value()
     return found
+
+
+def url(row: Any, page: str = "change") -> str:
+    return f"/admin/actions/{row._meta.model_name}/{row.pk}/{page}/"
+
+
+def save(page: Client, row: Any, **changes: Any) -> Any:
+    """Opens the row's form, changes something, saves."""
+    return page.post(url(row), form_of(page.get(url(row))) | changes, follow=True)
+
+
+def errors(response: Any) -> str:
+    return json.dumps(response.context["adminform"].form.errors) if "adminform" in response.context else ""

@@ -1,20 +1,16 @@
-"""Editing downstreams, kinds, agents and tokens in the admin."""
-
-import json
-import re
-from typing import Any
+"""Editing downstreams and kinds in the admin."""
 
 import pytest
 from django.contrib.admin.models import LogEntry
 from django.contrib.auth.models import User
 from django.test import Client
 
-from actions import policy_changes, tokens, transitions
+from actions import policy_changes, transitions
 from actions.connectors import registry
-from actions.models import Agent, Downstream, Kind, Token
+from actions.models import Downstream, Kind
 from actions.statuses import Actor, Status
-from tests.admin.conftest import browser_of, form_of
-from tests.factories import make_agent, make_downstream, make_intent, make_kind, make_person
+from tests.admin.conftest import browser_of, errors, form_of, save, url
+from tests.factories import make_downstream, make_intent, make_kind, make_person
 
 pytestmark = pytest.mark.django_db
 
@@ -23,22 +19,6 @@ pytestmark = pytest.mark.django_db
 def downstream() -> Downstream:
     config = dict(registry.get("http_json").example.target.config)
     return make_downstream(config=config)
-
-
-def url(row: Any, page: str = "change") -> str:
-    return f"/admin/actions/{row._meta.model_name}/{row.pk}/{page}/"
-
-
-def save(page: Client, row: Any, **changes: Any) -> Any:
-    """Opens the row's form, changes something, saves."""
-    return page.post(url(row), form_of(page.get(url(row))) | changes, follow=True)
-
-
-def errors(response: Any) -> str:
-    return json.dumps(response.context["adminform"].form.errors) if "adminform" in response.context else ""
-
-
-# Downstream
 
 
 def test_what_is_saved_is_history_with_the_person(page: Client, person: User, downstream: Downstream) -> None:
@@ -180,9 +160,6 @@ def test_history_can_be_read_but_not_put_back(page: Client, downstream: Downstre
     assert downstream.title == "Second"
 
 
-# Kind
-
-
 @pytest.mark.parametrize(
     ("field", "value"),
     [
@@ -229,86 +206,6 @@ def test_a_kind_moves_to_another_downstream_only_when_everything_is_settled(page
     save(page, kind, downstream=other.pk)
     kind.refresh_from_db()
     assert kind.downstream == other
-
-
-# Agent
-
-
-def test_the_built_in_agent_keeps_its_name(page: Client) -> None:
-    agent = make_agent(name="application-x", built_in=True)
-    save(page, agent, name="renamed", title="The application")
-    agent.refresh_from_db()
-    assert (agent.name, agent.title) == ("application-x", "The application")
-
-
-def test_an_agent_is_paused_with_a_reason(page: Client) -> None:
-    agent = make_agent()
-    assert "pause_reason" in errors(save(page, agent, paused="on"))
-    save(page, agent, paused="on", pause_reason="Runs wild")
-    agent.refresh_from_db()
-    assert agent.paused
-
-
-def test_an_agents_kinds_are_part_of_its_version(page: Client) -> None:
-    kind, agent = make_kind(), make_agent()
-    opened = form_of(page.get(url(agent)))
-    save(page, agent, kinds=[kind.pk])
-    response = page.post(url(agent), opened | {"title": "late"}, follow=True)
-    assert "after you opened the page" in errors(response)
-    assert list(Agent.objects.get(pk=agent.pk).kinds.all()) == [kind]
-
-
-# Token
-
-
-def add_token(page: Client, agent: Agent, **changes: Any) -> Any:
-    data = {"agent": agent.pk, "label": "ci", "may_propose": "on", "may_read": "on"} | changes
-    return page.post("/admin/actions/token/add/", data, follow=True)
-
-
-def test_a_new_token_is_shown_once_and_works(page: Client) -> None:
-    response = add_token(page, make_agent())
-    found = re.findall(r"lnd_[A-Za-z0-9_-]{43}", response.content.decode())
-    assert len(found) == 1
-    assert tokens.find(found[0]) is not None
-    for path in ("/admin/actions/token/", url(Token.objects.get()), "/admin/"):
-        assert found[0] not in page.get(path).content.decode()
-    assert not any(found[0] in entry.change_message for entry in LogEntry.objects.all())
-
-
-def test_evidence_together_with_propose_is_an_error_of_the_form(page: Client) -> None:
-    response = add_token(page, make_agent(), may_give_evidence="on")
-    assert "never granted together" in errors(response)
-    assert not Token.objects.exists()
-
-
-def test_of_an_existing_token_only_label_expiry_and_revoking_change(page: Client) -> None:
-    token, _ = tokens.create(make_agent())
-    other = make_agent()
-    save(page, token, label="new", may_report="on", agent=other.pk, expires_at_0="2099-01-01", expires_at_1="00:00")
-    now = Token.objects.get(pk=token.pk)
-    assert (now.label, now.may_report, now.agent) == ("new", False, token.agent)
-    assert now.expires_at is not None
-    assert now.digest == token.digest
-
-
-def test_a_token_is_revoked_in_its_form_and_by_the_action(page: Client) -> None:
-    (one, first), (two, second) = tokens.create(make_agent()), tokens.create(make_agent())
-    save(page, one, revoke="on")
-    page.post("/admin/actions/token/", {"action": "revoke_selected", "_selected_action": [two.pk]}, follow=True)
-    assert tokens.find(first) is None
-    assert tokens.find(second) is None
-    assert "revoke" not in form_of(page.get(url(one)))
-
-
-def test_saving_a_token_leaves_what_the_machine_wrote_meanwhile(page: Client) -> None:
-    token, text = tokens.create(make_agent())
-    opened = form_of(page.get(url(token)))
-    tokens.find(text)
-    page.post(url(token), opened | {"label": "new"}, follow=True)
-    now = Token.objects.get(pk=token.pk)
-    assert now.label == "new"
-    assert now.last_used_at is not None
 
 
 def test_a_kind_is_added(page: Client) -> None:

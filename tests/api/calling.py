@@ -47,9 +47,7 @@ class Api:
         return {name: value for name, value in found.items() if value is not ...}
 
     def propose(self, *, key: str | None = None, headers: dict[str, str] | None = None, **fields: Any) -> Any:
-        return self.post(
-            "/intents", self.body(**fields), Idempotency_Key=key or new_key(), **(headers or {})
-        )
+        return self.post("/intents", self.body(**fields), Idempotency_Key=key or new_key(), **(headers or {}))
 
     def propose_raw(self, raw: bytes, **headers: str | None) -> Any:
         return self.post("/intents", raw, **({"Idempotency_Key": new_key()} | headers))

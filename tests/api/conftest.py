@@ -1,5 +1,4 @@
 import pytest
-
 from django.core.servers.basehttp import WSGIServer
 
 from tests.api.calling import Api, make_api

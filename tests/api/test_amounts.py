@@ -5,6 +5,7 @@ import pytest
 from actions import money
 from actions.api.fields import read_proposal
 from actions.canonical import read_json
+from actions.errors import Invalid
 from actions.models import Intent
 from tests.api.calling import Api, fields_of
 
@@ -79,6 +80,12 @@ def test_anything_else_names_the_amount_and_says_what_is_wrong(api: Api, amount:
     assert fields_of(answer) == ["amount"]
     assert len(answer.json()["errors"][0]["message"]) > 8
     assert not Intent.objects.exists()
+
+
+def test_truth_is_no_amount_by_its_type_and_not_by_its_spelling() -> None:
+    for word in ("true", "false", "[]", "{}"):
+        with pytest.raises(Invalid, match="decimal string"):
+            minor_of(word)
 
 
 @pytest.mark.django_db

@@ -1,6 +1,7 @@
 """Many calls at the same moment, through a real server with threads."""
 
 import threading
+import time
 from collections import Counter
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
@@ -9,6 +10,7 @@ from typing import Any
 import pytest
 import requests
 
+from actions import subjects
 from actions.models import Intent, Transition
 from tests.api.calling import Api, make_api, new_key
 from tests.factories import make_kind
@@ -44,9 +46,7 @@ def codes(answers: list[requests.Response]) -> Counter[int]:
     return found
 
 
-def test_of_many_proposals_for_one_subject_one_is_recorded_and_the_others_are_led_to_it(
-    live: str, api: Api
-) -> None:
+def test_of_many_proposals_for_one_subject_one_is_recorded_and_the_others_are_led_to_it(live: str, api: Api) -> None:
     answers = at_once(proposing(live, api, lambda _: new_key()))
     assert codes(answers) == {201: 1, 409: MANY - 1}
     (intent,) = Intent.objects.all()
@@ -68,9 +68,19 @@ def test_of_many_calls_with_one_key_one_records_and_all_get_the_same_intent(
     assert {answer.json()["id"] for answer in answers} == {str(intent.pk)}
 
 
-def test_a_subject_and_its_parts_let_one_through_at_a_time(live: str, api: Api) -> None:
-    whole, part = (proposing(live, api, lambda _: new_key(), subject=name) for name in ("o-1", "o-1/line-2"))
-    answers = at_once(lambda number: (whole if number % 2 else part)(number))
+def test_a_subject_and_its_parts_let_one_through_at_a_time(
+    live: str, api: Api, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    looking = subjects.blocking
+
+    def slowly(*args: Any, **options: Any) -> list[Intent]:
+        found = looking(*args, **options)
+        time.sleep(0.05)  # so that two who may look at the same time both find nothing
+        return found
+
+    monkeypatch.setattr(subjects, "blocking", slowly)
+    parts = [proposing(live, api, lambda _: new_key(), subject=name) for name in ("o-1", "o-1/line-2")]
+    answers = at_once(lambda number: parts[number % 2](number))
     assert codes(answers) == {201: 1, 409: MANY - 1}
 
 

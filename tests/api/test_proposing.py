@@ -292,6 +292,12 @@ def test_context_takes_three_texts_and_no_number_that_passes_for_one(api: Api) -
     assert fields_of(api.propose(context={"colour": "red"})) == ["context.colour"]
 
 
+@pytest.mark.parametrize("field", ["kind", "subject", "currency", "note", "executor", "claim_token", "send_before"])
+def test_no_number_passes_for_a_text_whatever_its_digits(api: Api, field: str) -> None:
+    raw = f"{json.dumps(api.body(**{field: ...}))[:-1]},{json.dumps(field)}:4812.5}}"
+    assert fields_of(api.propose_raw(raw.encode())) == [field]
+
+
 def test_params_hold_integers_only(api: Api) -> None:
     for number in ("1.5", "1e3", "9007199254740993"):
         assert fields_of(api.propose_raw(_raw(api, f'"params":{{"count":{number}}}'))) == ["params"], number

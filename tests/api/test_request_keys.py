@@ -3,8 +3,8 @@
 import pytest
 
 from actions.models import Intent, Kind
-from actions.withdrawing import cancel
 from actions.statuses import Actor
+from actions.withdrawing import cancel
 from tests.api.calling import Api, make_api, new_key, problem
 
 pytestmark = pytest.mark.django_db

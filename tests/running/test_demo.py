@@ -13,8 +13,8 @@ import requests
 
 from config.children import wait_until
 from config.demo import cases, traffic
-from tests.demo import Demo, create_database, start_demo
-from tests.running.test_supervisor import is_alive
+from tests.demo import Demo, create_database, start_demo, stop_demo
+from tests.servers import is_alive
 
 
 def propose(demo: Demo) -> dict[str, Any]:
@@ -65,7 +65,7 @@ def test_the_line_says_everything_that_a_script_needs(demo: Demo) -> None:
     assert [login["role"] for login in demo.facts["logins"]] == [
         *("reviewer", "reviewer", "supervisor", "auditor", "admin", "admin")
     ]
-    assert demo.facts["pid"] == demo.process.pid
+    assert "manage.py demo" in _command(demo.facts["pid"])
 
 
 def test_a_proposal_is_recorded_sent_and_confirmed(demo: Demo) -> None:
@@ -92,8 +92,7 @@ def doomed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Demo]:
     data = tmp_path_factory.mktemp("doomed")
     found = start_demo(data, database_url=create_database(f"doomed_{os.getpid()}"))
     yield found
-    if found.process.poll() is None:
-        found.stop()
+    stop_demo(found.facts["pid"])
 
 
 def test_it_survives_the_loss_of_each_part_and_stops_without_leftovers(doomed: Demo) -> None:
@@ -109,7 +108,7 @@ def test_it_survives_the_loss_of_each_part_and_stops_without_leftovers(doomed: D
     pids = find_pids(data)
     assert len(pids) >= 6
     began = time.monotonic()
-    assert doomed.stop() == 0
+    assert stop_demo(doomed.facts["pid"])
     assert time.monotonic() - began < 6
     assert not [pid for pid in pids if is_alive(pid)]
 

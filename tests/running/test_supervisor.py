@@ -13,7 +13,7 @@ import pytest
 from config import children, parts, servers
 from config.children import wait_until
 from config.supervisor import NotReady, Part, Stopped, Supervisor
-from tests.servers import Redis
+from tests.servers import Redis, is_alive
 
 _SLEEPER = [sys.executable, "-c", "import time; time.sleep(60)"]
 _STUBBORN = [
@@ -21,15 +21,6 @@ _STUBBORN = [
     "-c",
     "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('ready', flush=True); time.sleep(60)",
 ]
-
-
-def is_alive(pid: int) -> bool:
-    try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
-        return False
-    # A zombie that init has not collected yet is gone for our purposes.
-    return "Z" not in Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0]
 
 
 @pytest.fixture
