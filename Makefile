@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev.stamp
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check lock screenshots bench clean
+.PHONY: help setup demo test check docs lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z]+: .*## |^[a-z]+: +## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -42,11 +42,8 @@ check: $(DEV)    ## format, lint, types, import rules, migrations, deployment se
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python -m tests.deploy_check
 
-bench: $(DEV)    ## ratios, measured side by side in one run
-	$(BIN)/python -m benchmarks $(ARGS)
-
-screenshots: $(DEV)  ## renew the README's pictures (needs chromium)
-	$(BIN)/python -m tests.screenshots
+docs: $(DEV)     ## renew docs/reference.md from the code
+	LANDED_MODE=test $(BIN)/python -c 'import django, os; os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"; django.setup(); from config import reference; reference.main()'
 
 lock: $(DEV)     ## renew the lock files (hashes, no addresses); needs uv
 	uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --extra embedded pyproject.toml -o requirements/run.txt

@@ -52,7 +52,12 @@ def protect(*rules: Rule) -> None:
             _RULES.append(rule)
 
 
-def _table(rule: Rule) -> str:
+def rules() -> list[Rule]:
+    """What is protected, every app's."""
+    return list(_RULES)
+
+
+def table_of(rule: Rule) -> str:
     model: type[models.Model] = apps.get_model(rule.model)
     return model._meta.db_table
 
@@ -63,7 +68,7 @@ def _names(table: str) -> list[str]:
 
 
 def _sqlite(rule: Rule) -> list[str]:
-    table = _table(rule)
+    table = table_of(rule)
     changed = (
         ""
         if rule.fixed is None
@@ -85,7 +90,7 @@ BEGIN RAISE EXCEPTION 'append-only: %', TG_TABLE_NAME USING ERRCODE = 'integrity
 
 
 def _postgresql(rule: Rule) -> list[str]:
-    table = _table(rule)
+    table = table_of(rule)
     changed = (
         ""
         if rule.fixed is None
@@ -107,7 +112,7 @@ def install() -> None:
         if connection.vendor == "postgresql":
             cursor.execute(_FUNCTION)
         for rule in _RULES:
-            table = _table(rule)
+            table = table_of(rule)
             if table not in have:
                 continue
             for name in _names(table):
@@ -127,4 +132,4 @@ def missing() -> list[str]:
     with connection.cursor() as cursor:
         cursor.execute(query)
         have = {name for (name,) in cursor.fetchall()}
-    return [name for rule in _RULES for name in _names(_table(rule)) if name not in have]
+    return [name for rule in _RULES for name in _names(table_of(rule)) if name not in have]

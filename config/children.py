@@ -74,17 +74,24 @@ def signal_group(process: subprocess.Popen[bytes], number: int) -> None:
         return
 
 
-def stop(processes: Iterable[subprocess.Popen[bytes]], *, grace_s: float = 3.0, number: int = signal.SIGTERM) -> None:
-    """Asks all of them to end, waits `grace_s` seconds together, then kills what is left of their groups."""
+def stop(
+    processes: Iterable[subprocess.Popen[bytes]], *, grace_s: float = 3.0, number: int = signal.SIGTERM
+) -> list[subprocess.Popen[bytes]]:
+    """Asks all of them to end, waits `grace_s` seconds together, then kills what is left of their groups.
+
+    Returns those that did not end by themselves.
+    """
     stopping = list(processes)
     for process in stopping:
         if process.poll() is None:
             signal_group(process, number)
     wait_until(lambda: all(process.poll() is not None for process in stopping), within_s=grace_s)
+    late = [process for process in stopping if process.poll() is None]
     for process in stopping:
         signal_group(process, signal.SIGKILL)
     for process in stopping:
         process.wait()
+    return late
 
 
 def wait_until(done: Callable[[], bool], *, within_s: float, every_s: float = 0.02) -> bool:

@@ -138,5 +138,6 @@ class Supervisor:
     def stop(self) -> None:
         """Ends all parts with their process groups; those that others need, last."""
         for last in (False, True):
-            running = [part.process for part in self.parts if part.last is last and part.process is not None]
-            children.stop(running, grace_s=1.0 if last else self._grace_s)
+            running = {part.process: part for part in self.parts if part.last is last and part.process}
+            for process in children.stop(running, grace_s=1.0 if last else self._grace_s):
+                log.warning("%s did not stop in time and was killed", running[process].name)
