@@ -30,14 +30,14 @@ def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | No
         intent = for_change(Intent).select_related("downstream").get(pk=intent_id)
         if intent.executor != Executor.CALLER:
             raise NotExecutedByCaller(intent=intent)
+        now = times.now()
         open_ = intent.attempts.filter(closed_at__isnull=True).first()
-        if open_ is not None and open_.claim_token_digest == digest(claim_token):
-            return open_
+        if open_ is not None and open_.claim_token_digest == digest(claim_token) and open_.lease_until > now:
+            return open_  # past its lease nobody may send, whether or not a clock has noticed
         if intent.status == Status.HELD:
             raise NotApproved(intent=intent)
         if intent.status != Status.RECORDED:
             raise MayHaveHappened(intent=intent)
-        now = times.now()
         if intent.send_before is not None and intent.send_before <= now:
             raise MayHaveHappened("Its time to be sent is over.", intent=intent)
         down = intent.downstream

@@ -105,17 +105,31 @@ def read_json(body: bytes) -> Any:
 MAX_INTEGER = 2**53 - 1
 
 
-def only_integers(value: Any, path: str = "params") -> None:
-    """Raises BadJson for numbers in `value` that are not integers every reader reads alike."""
-    if isinstance(value, Number):
+def check_params(value: Any, path: str = "params", depth: int = 0) -> None:
+    """Raises BadJson, naming the place, for what is not plain JSON that everybody reads alike.
+
+    Only texts, integers up to 2^53, booleans, null, lists and objects with text keys; no NUL, no half surrogates,
+    at most 64 levels. Numbers with a fraction are written as strings.
+    """
+    if depth > MAX_DEPTH:
+        raise BadJson(f"{path[:60]}…: nested deeper than {MAX_DEPTH} levels.")
+    if value is None or isinstance(value, bool):
+        return
+    if isinstance(value, Number | float):
         raise BadJson(f"{path}: {value} is not an integer; write it as a string.")
-    if isinstance(value, int) and not isinstance(value, bool) and abs(value) > MAX_INTEGER:
-        raise BadJson(f"{path}: {value} is too large to be read alike everywhere; write it as a string.")
-    if isinstance(value, float):
-        raise BadJson(f"{path}: {value!r} is not an integer; write it as a string.")
-    if isinstance(value, Mapping):
+    if isinstance(value, str):
+        check_text(value)
+    elif isinstance(value, int):
+        if abs(value) > MAX_INTEGER:
+            raise BadJson(f"{path}: {value} is too large to be read alike everywhere; write it as a string.")
+    elif isinstance(value, Mapping):
         for key, inner in value.items():
-            only_integers(inner, f"{path}.{key}")
-    elif isinstance(value, list):
+            if not isinstance(key, str):
+                raise BadJson(f"{path}: the key {key!r} is not a text.")
+            check_text(key)
+            check_params(inner, f"{path}.{key}", depth + 1)
+    elif isinstance(value, list | tuple):
         for number, inner in enumerate(value):
-            only_integers(inner, f"{path}[{number}]")
+            check_params(inner, f"{path}[{number}]", depth + 1)
+    else:
+        raise BadJson(f"{path}: {type(value).__name__} is not JSON.")

@@ -146,8 +146,7 @@ def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
         log.exception("connector %s can't build a request", down.connector)
         _put_off(intent, repr(bug), now)
         return None
-    subjects.lock_family(intent.kind_id, intent.family)
-    if any(other.disputed for other in subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk)):
+    if _disputed(intent):
         _hold(intent, now)
         return None
     lease = now + timedelta(milliseconds=down.deadline_ms + down.lease_margin_ms)
@@ -177,6 +176,14 @@ def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
             reuse=target.dedupes,
         ),
     )
+
+
+def _disputed(intent: Intent) -> bool:
+    """Whether something related is in question, and no person waived it for this intent."""
+    if intent.guard_waived:
+        return False
+    subjects.lock_family(intent.kind_id, intent.family)
+    return any(other.disputed for other in subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk))
 
 
 def _put_off(intent: Intent, why: str, now: datetime) -> None:

@@ -7,7 +7,7 @@ from uuid import UUID
 
 from actions.canonical import canonical, digest, new_salt
 from actions.models import Attempt, Evidence, EvidenceKind
-from actions.redaction import redact
+from actions.redaction import redact, redact_values
 
 
 def store(
@@ -21,8 +21,13 @@ def store(
     secrets: Iterable[str | None] = (),
 ) -> Evidence:
     """Stores one observation. `content` is a text, or JSON values that are stored as their canonical text."""
-    text = content if isinstance(content, str) else canonical(content)
-    text = redact(text.replace("\x00", "\N{SYMBOL FOR NULL}"), secrets=secrets)
+    # Values are masked before they are written: inside of JSON their quotes would be escaped.
+    text = (
+        redact(content, secrets=secrets)
+        if isinstance(content, str)
+        else canonical(redact_values(content, secrets=secrets))
+    )
+    text = text.replace("\x00", "\N{SYMBOL FOR NULL}")
     # What a downstream sent may hold half surrogates, which no database stores.
     text = text.encode("utf-8", "backslashreplace").decode()
     salt = new_salt()

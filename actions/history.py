@@ -5,16 +5,18 @@ is listed by the row's class (`CHAINED`) and in docs/history.md. The chain hangs
 fields, so that exchanging the intent under its history shows as well.
 """
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 
 from django.apps import apps
 from django.db import models
 
+from actions import payloads, policy
 from actions.canonical import canonical, digest
 from actions.locking import for_change
-from actions.models import Chained, Evidence, Intent
+from actions.models import Chained, Evidence, Intent, PolicySnapshot, Transition
+from actions.models.history import evidence_refs
 
 R = TypeVar("R", bound=Chained)
 
@@ -76,20 +78,57 @@ def chained_models() -> Sequence[type[Chained]]:
 
 
 def faults(intent: Intent) -> list[str]:
-    """What is wrong with an intent's history; empty when every link holds."""
-    wrong, head, length = [], genesis(intent), 0
-    for row in rows_of(intent.pk):
+    """What is wrong with an intent and its history; empty when everything fits together."""
+    rows = rows_of(intent.pk)
+    return [*_broken_links(intent, rows), *_does_not_fit(intent, rows), *_changed_evidence(intent, rows)]
+
+
+def _broken_links(intent: Intent, rows: list[Chained]) -> Iterator[str]:
+    head, length = genesis(intent), 0
+    for row in rows:
         name = f"{row._meta.db_table} {row.pk}"
         if row.position != length + 1:
-            wrong.append(f"{name}: position {row.position}, expected {length + 1}")
+            yield f"{name}: position {row.position}, expected {length + 1}"
         if row.previous != head:
-            wrong.append(f"{name}: does not follow the row before it")
+            yield f"{name}: does not follow the row before it"
         if link_digest(row) != row.digest:
-            wrong.append(f"{name}: a field was changed")
+            yield f"{name}: a field was changed"
         head, length = row.digest, row.position
     if (length, head) != (intent.chain_length, intent.chain_head):
-        wrong.append(f"the chain ends at {length}, the intent says {intent.chain_length}")
-    for found in Evidence.objects.filter(intent=intent, erased_at__isnull=True):
-        if digest(found.text, salt=found.salt) != found.digest:
-            wrong.append(f"evidence {found.pk}: its text was changed")
-    return wrong
+        yield f"the chain ends at {length}, the intent says {intent.chain_length}"
+
+
+def _does_not_fit(intent: Intent, rows: list[Chained]) -> Iterator[str]:
+    """The intent's own columns against what the chain says of them."""
+    snapshot = PolicySnapshot.objects.filter(pk=intent.policy_id).first()
+    if snapshot is None:
+        yield "its policy snapshot is gone"
+        return
+    fields = payloads.payload(
+        kind=policy.read(snapshot.text).kind,
+        subject=intent.subject,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        params=intent.params,
+        executor=intent.executor,
+    )
+    if payloads.payload_digest(fields, salt=intent.payload_salt) != intent.payload_digest:
+        yield "the payload does not fit its digest"
+    last = max((row for row in rows if isinstance(row, Transition)), key=lambda row: row.sequence, default=None)
+    if last is None or (last.to_status, last.sequence) != (intent.status, intent.version):
+        yield "the status is not what the last transition says"
+
+
+def _changed_evidence(intent: Intent, rows: list[Chained]) -> Iterator[str]:
+    stored = {found.pk: found for found in Evidence.objects.filter(intent=intent)}
+    for found in stored.values():
+        if found.erased_at is None and digest(found.text, salt=found.salt) != found.digest:
+            yield f"evidence {found.pk}: its text was changed"
+        if found.erased_at is not None and found.text:
+            yield f"evidence {found.pk}: it is marked as erased and has a text"
+    for row in rows:
+        for pk, told in evidence_refs(getattr(row, "evidence", "") or "[]"):
+            if pk not in stored:
+                yield f"evidence {pk}: {row._meta.db_table} {row.pk} rests on it and it is gone"
+            elif stored[pk].digest != told:
+                yield f"evidence {pk}: its digest is not the one that {row._meta.db_table} {row.pk} names"

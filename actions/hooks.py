@@ -17,8 +17,8 @@ OnContradiction = Callable[["Intent", "Attempt"], None]
 
 @dataclass(frozen=True)
 class Listeners:
-    """transition(intent, its new transition) · contradiction(settled intent, attempt whose late answer
-    contradicts it)."""
+    """transition(intent, its new transition) · contradiction(intent, its attempt whose later answer contradicts
+    where the intent is)."""
 
     transition: list[OnTransition]
     contradiction: list[OnContradiction]

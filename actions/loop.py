@@ -4,6 +4,7 @@ Only the calling thread touches the database.
 """
 
 import logging
+import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
@@ -13,6 +14,9 @@ log = logging.getLogger(__name__)
 
 Claimed = TypeVar("Claimed")
 Result = TypeVar("Result")
+
+# Set when this process is to end: what is under way is finished, nothing new is claimed.
+stopping = threading.Event()
 
 # How often new work is looked for while some is under way, in seconds.
 POLL_S = 0.2
@@ -46,7 +50,7 @@ def run(
     try:
         while True:
             free = slots - len(under_way)
-            claimed = claim(free) if free and time.monotonic() < stop_claiming else []
+            claimed = claim(free) if free and not stopping.is_set() and time.monotonic() < stop_claiming else []
             total += len(claimed)
             under_way |= {pool.submit(work, one): one for one in claimed}
             if not under_way:

@@ -3,7 +3,7 @@
 import re
 from functools import cache
 
-from babel.core import get_global
+from iso4217 import Currency
 
 _AMOUNT = re.compile(r"(0|[1-9][0-9]{0,14})(?:\.([0-9]{1,4}))?", re.ASCII)
 MAX_MINOR = 10**15
@@ -14,22 +14,19 @@ class BadAmount(ValueError):
 
 
 @cache
-def _fractions() -> dict[str, tuple[int, int, int, int]]:
-    return dict(get_global("currency_fractions"))
-
-
-@cache
-def _currencies() -> frozenset[str]:
-    return frozenset(code for codes in get_global("territory_currencies").values() for code, *_ in codes)
-
-
 def exponent(currency: str) -> int:
-    """How many decimals `currency` has by CLDR (JPY 0, EUR 2, KWD 3). Raises BadAmount for an unknown code."""
-    if currency not in _currencies():
-        raise BadAmount(f"{currency!r} is not a currency code of ISO 4217.")
-    fractions = _fractions()
-    decimals: int = (fractions.get(currency) or fractions["DEFAULT"])[0]
-    return decimals
+    """How many decimals `currency` has by ISO 4217 (JPY 0, EUR 2, KWD 3).
+
+    By the standard's own table, which payment services count by; CLDR's decimals say how prices are shown (0 for
+    IDR). Raises BadAmount for a code that is not in force, and for metals and test codes, which have no minor unit.
+    """
+    try:
+        found = Currency(currency).exponent
+    except ValueError:
+        found = None
+    if found is None:
+        raise BadAmount(f"{currency!r} is not the code of a currency in force (ISO 4217).")
+    return found
 
 
 def to_minor(text: str, currency: str) -> int:

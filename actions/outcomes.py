@@ -81,11 +81,15 @@ def apply_outcome(
         intent_id = Attempt.objects.values_list("intent_id", flat=True).get(pk=attempt_id)
         intent = for_change(Intent).select_related("policy").get(pk=intent_id)
         attempt = for_change(Attempt).get(pk=attempt_id)
+        before = attempt.known_result
         if not _close(attempt, outcome, closed_by, at):
-            return intent  # heard before: the same answer twice is one answer
+            # Heard before: the same twice is one answer. Another one than before is kept, and contradicts.
+            if outcome.result != before:
+                _compare(intent, attempt, outcome, at)
+            return for_reading(intent.pk)
         if intent.settled:
-            _compare(intent, attempt, outcome)
-            return intent
+            _compare(intent, attempt, outcome, at)
+            return for_reading(intent.pk)
         if attempt.fence != intent.fence:
             if outcome.result in (Result.CONFIRMED, Result.ACCEPTED):
                 transitions.note(intent.pk, now=at, next_check_at=at)
@@ -107,12 +111,22 @@ def _close(attempt: Attempt, outcome: Outcome, closed_by: ClosedBy, at: datetime
     return True
 
 
-def _compare(intent: Intent, attempt: Attempt, outcome: Outcome) -> None:
-    """A settled intent whose attempt says otherwise is disputed, and a person looks at it."""
+def for_reading(intent_id: UUID) -> Intent:
+    return Intent.objects.select_related("policy").get(pk=intent_id)
+
+
+def _compare(intent: Intent, attempt: Attempt, outcome: Outcome, at: datetime) -> None:
+    """What an attempt says late or twice may contradict where its intent is by now; then a person looks at it."""
     says_yes = outcome.result in (Result.CONFIRMED, Result.ACCEPTED)
-    says_no = outcome.result is Result.REFUSED
-    if (intent.status == Status.FAILED and says_yes) or (intent.status == Status.CONFIRMED and says_no):
+    # A refusal speaks for its own attempt; it contradicts only what that attempt alone can have done.
+    says_no = outcome.result is Result.REFUSED and all(
+        other.harmless for other in intent.attempts.exclude(pk=attempt.pk)
+    )
+    no_effect = intent.status in (Status.FAILED, Status.RECORDED, Status.CANCELLED)
+    if (no_effect and says_yes) or (intent.status == Status.CONFIRMED and says_no):
         hooks.tell_contradiction(intent, attempt)
+    elif not intent.settled and says_yes:
+        transitions.note(intent.pk, now=at, next_check_at=at)
 
 
 def _move(
@@ -161,7 +175,8 @@ def _move(
 
 def _result_columns(
     intent: Intent, outcome: Outcome, to: Status, others: list[str], at: datetime
-) -> tuple[Reason, dict[str, Any]]:
+) -> tuple[str, dict[str, Any]]:
+    """The reason of the transition and the columns that change with it; an unknown says why no answer came."""
     if to is Status.CONFIRMED:
         return Reason.CONFIRMED_BY_ANSWER, {
             "external_id": outcome.external_id,
@@ -182,7 +197,7 @@ def _result_columns(
         }
     if outcome.result in HARMLESS:
         return Reason.EARLIER_ATTEMPT_OPEN, {}
-    return Reason.NO_ANSWER, {}
+    return outcome.reason, {}
 
 
 def _accepted(intent: Intent, outcome: Outcome, at: datetime) -> Intent:

@@ -1,5 +1,8 @@
 """Every `status_reason` there is, with what it means. The documents' table is made from this one. Pure.
 
+An intent that became unknown because its attempt got no usable answer has that attempt's own reason instead, such
+as `read_timeout`: one of `actions.connectors.base.REASONS`.
+
 `PUBLIC` ones are shown to agents as they are. The others would tell limits, suspicions or stops, so agents read
 `in_review` instead.
 """
@@ -26,7 +29,6 @@ class Reason(TextChoices):
     # sent
     CONFIRMED_BY_ANSWER = "confirmed_by_answer", "The downstream acknowledged it."
     REFUSED = "refused", "The downstream refused it; it did nothing."
-    NO_ANSWER = "no_answer", "It was sent and no usable answer came."
     EARLIER_ATTEMPT_OPEN = (
         "earlier_attempt_open",
         "This attempt did nothing, but an earlier one may have; we can't tell.",

@@ -14,10 +14,11 @@ from uuid import UUID
 import jmespath
 import uuid_utils
 from django.db import IntegrityError, transaction
+from jmespath.exceptions import JMESPathError
 from jsonschema import Draft202012Validator
 
 from actions import money, policy, snapshots, subjects, times, transitions
-from actions.canonical import BadJson, canonical, check_text, digest, new_salt, only_integers
+from actions.canonical import BadJson, canonical, check_params, check_text, digest, new_salt
 from actions.errors import (
     AgentPaused,
     AlreadyDone,
@@ -40,6 +41,7 @@ from actions.models import (
     Kind,
     LookAlikePolicy,
 )
+from actions.payloads import payload, payload_digest
 from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -89,14 +91,14 @@ class _Shape:
     customer: str = ""
 
     def payload(self) -> dict[str, Any]:
-        return {
-            "kind": self.kind,
-            "subject": self.subject,
-            "amount_minor": None if self.amount_minor is None else str(self.amount_minor),
-            "currency": self.currency,
-            "params": self.params,
-            "executor": self.executor,
-        }
+        return payload(
+            kind=self.kind,
+            subject=self.subject,
+            amount_minor=self.amount_minor,
+            currency=self.currency,
+            params=self.params,
+            executor=self.executor,
+        )
 
 
 def record(
@@ -159,7 +161,7 @@ def _replay(proposal: Proposal, agent: Agent, request_key: str | None) -> Record
 def _payload_differs(proposal: Proposal, intent: Intent) -> tuple[str, ...]:
     """Names the fields in which the proposal is not the one that was recorded, read by the rules of then."""
     stored = _Shape(
-        kind=intent.kind.name,
+        kind=policy.read(intent.policy.text).kind,
         subject=intent.subject,
         amount_minor=intent.amount_minor,
         currency=intent.currency,
@@ -172,11 +174,10 @@ def _payload_differs(proposal: Proposal, intent: Intent) -> tuple[str, ...]:
         asked = _shape(proposal, policy.read(intent.policy.text), validate=False)
     except Invalid as wrong:
         return tuple(dict.fromkeys(str(e["field"]).split(".")[0] for e in wrong.details["errors"]))
-    if digest(canonical(asked.payload()), salt=intent.payload_salt) == intent.payload_digest:
+    if payload_digest(asked.payload(), salt=intent.payload_salt) == intent.payload_digest:
         return ()
-    names = {"amount_minor": "amount"}
     was, now = stored.payload(), asked.payload()
-    return tuple(names.get(name, name) for name in was if was[name] != now[name])
+    return tuple(name for name in was if was[name] != now[name])
 
 
 def _record(
@@ -196,6 +197,8 @@ def _record(
     shape = _shape(proposal, rules)
     send_before = _send_before(proposal, rules, now)
     repeat_of = _repeat_of(proposal, agent)
+    if idempotency_key and Intent.objects.filter(idempotency_key=idempotency_key).exists():
+        raise Invalid.field("idempotency_key", "Another intent has this key.")
 
     subjects.lock_family(kind.pk, subjects.family_of(shape.subject))
     blocker = next(iter(subjects.blocking(kind.pk, shape.subject)), None)
@@ -225,7 +228,7 @@ def _record(
         note=proposal.note,
         context=canonical(dict(proposal.context)),
         payload_salt=salt,
-        payload_digest=digest(canonical(shape.payload()), salt=salt),
+        payload_digest=payload_digest(shape.payload(), salt=salt),
         request_key=request_key,
         # A key of its own, not the caller's request key: two agents' keys never meet downstream.
         idempotency_key=idempotency_key or str(uuid_utils.uuid7()),
@@ -314,15 +317,15 @@ def _shape(proposal: Proposal, rules: Policy, *, validate: bool = True) -> _Shap
         currency=currency,
         params=canonical(params),
         executor=proposal.executor,
-        payee=_named(rules.payee_from, params),
-        customer=_named(rules.customer_from, params),
+        payee=(_named(rules.payee_from, params) or "")[:200],
+        customer=(_named(rules.customer_from, params) or "")[:200],
     )
 
 
 def _params(proposal: Proposal, rules: Policy, wrong: Any, *, validate: bool) -> dict[str, Any]:
     params = dict(proposal.params)
     try:
-        only_integers(params)
+        check_params(params)
         if len(canonical(params)) > MAX_PARAMS:
             wrong("params", f"Longer than {MAX_PARAMS} characters.")
     except (BadJson, ValueError) as bad:
@@ -336,13 +339,11 @@ def _params(proposal: Proposal, rules: Policy, wrong: Any, *, validate: bool) ->
 
 def _subject(proposal: Proposal, rules: Policy, params: Mapping[str, Any], wrong: Any) -> str:
     try:
-        derived = None
-        if rules.subject_from:
-            found = jmespath.search(rules.subject_from, params)
-            if found is not None:
-                derived = subjects.canonical_subject(
-                    str(found), folds=rules.subject_case_folds, pattern=rules.subject_pattern
-                )
+        derived = _named(rules.subject_from, params)
+        if derived is not None:
+            derived = subjects.canonical_subject(
+                derived, folds=rules.subject_case_folds, pattern=rules.subject_pattern
+            )
         if proposal.subject is None:
             if derived is None:
                 wrong("subject", "Missing." if not rules.subject_from else "It can't be derived from params.")
@@ -397,9 +398,17 @@ def _texts(proposal: Proposal, wrong: Any) -> None:
         wrong("note", bad)
 
 
-def _named(expression: str, params: Mapping[str, Any]) -> str:
-    found = jmespath.search(expression, params) if expression else None
-    return "" if found is None else str(found)[:200]
+def _named(expression: str, params: Mapping[str, Any]) -> str | None:
+    """The text or whole number that a kind's expression finds in params; None when it finds neither."""
+    if not expression:
+        return None
+    try:
+        found = jmespath.search(expression, params)
+    except JMESPathError:
+        return None  # the expression is sound (the admin compiled it); these params don't fit it
+    if isinstance(found, str):
+        return found
+    return str(found) if type(found) is int else None
 
 
 # --- what the policy says
@@ -425,7 +434,7 @@ def _repeat_of(proposal: Proposal, agent: Agent) -> Intent | None:
 
 
 def _same_payload(shape: _Shape, other: Intent) -> bool:
-    return digest(canonical(shape.payload()), salt=other.payload_salt) == other.payload_digest
+    return payload_digest(shape.payload(), salt=other.payload_salt) == other.payload_digest
 
 
 def _look_alike(kind: Kind, shape: _Shape, rules: Policy, now: datetime) -> Intent | None:

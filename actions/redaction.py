@@ -1,45 +1,106 @@
 """Masks what must not be stored: secrets, card numbers, IBANs. Pure."""
 
+import json
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from stdnum import iban, luhn
 
 MASK = "[masked]"
 
-_CARD = re.compile(r"(?<![0-9A-Za-z-])(?:[0-9][ -]?){12,18}[0-9](?![0-9A-Za-z-])", re.ASCII)
-_IBAN = re.compile(r"(?<![0-9A-Za-z])[A-Z]{2}[0-9]{2}(?: ?[0-9A-Z]){11,30}(?![0-9A-Za-z])", re.ASCII)
-_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+[A-Za-z0-9._~+/=:-]{8,}")
+# How many digits cards of each network have, by their first digits (ISO/IEC 7812 issuer ranges).
+_NETWORKS = (
+    (re.compile(r"4"), {13, 16, 19}),
+    (re.compile(r"5[0-9]|222[1-9]|22[3-9]|2[3-6]|27[01]|2720"), {16}),
+    (re.compile(r"3[47]"), {15}),
+    (re.compile(r"3[0689]"), {14, 16}),
+    (re.compile(r"35"), {16}),
+    (re.compile(r"6"), {16, 17, 18, 19}),
+)
+# Groups of digits with at most one space or dash between them, beside no letter or other digit.
+_DIGITS = re.compile(r"(?<![0-9A-Za-z])[0-9]+(?:[ -][0-9]+)*(?![0-9A-Za-z])", re.ASCII)
+_UUID = re.compile(r"[0-9]{8}-[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{12}", re.ASCII)
+_IBAN_START = re.compile(r"(?<![0-9A-Za-z])[A-Za-z]{2}[0-9]{2}(?= ?[0-9A-Za-z])", re.ASCII)
+_BEARER = re.compile(r"(?i)\b(bearer|basic)\s+(?=[A-Za-z._~+/=:-]*[0-9])[A-Za-z0-9._~+/=:-]{8,}")
+_SECRET_NAME = re.compile(r"(?i)secret|password|api_?key|access_?token|authorization")
 _SECRET_FIELD = re.compile(
-    r'(?i)("(?:[a-z_-]*(?:secret|password|api_?key|access_token|authorization))"\s*:\s*)"(?:[^"\\]|\\.)*"'
+    r'(?i)("[a-z_-]*(?:secret|password|api_?key|access_?token|authorization)[a-z_-]*"\s*:\s*)"(?:[^"\\]|\\.)*"'
 )
 
 
-def _luhn(digits: str) -> bool:
-    total = 0
-    for place, char in enumerate(reversed(digits)):
-        value = int(char) * (2 if place % 2 else 1)
-        total += value - 9 if value > 9 else value
-    return total % 10 == 0
-
-
-def _card(found: re.Match[str]) -> str:
-    digits = re.sub(r"[ -]", "", found[0])
-    # First digits of payment cards are 2 to 6; other long numbers (times, ids) are left alone.
-    return f"{MASK}…{digits[-4:]}" if digits[0] in "23456" and _luhn(digits) else found[0]
-
-
-def _iban(found: re.Match[str]) -> str:
-    text = found[0].replace(" ", "")
-    if len(text) < 15:
-        return found[0]
-    number = int("".join(str(int(char, 36)) for char in text[4:] + text[:4]))
-    return f"{text[:2]}{MASK}…{text[-4:]}" if number % 97 == 1 else found[0]
-
-
 def redact(text: str, *, secrets: Iterable[str | None] = ()) -> str:
-    """`text` without the given secrets, bearer tokens, card numbers (Luhn) and IBANs (mod 97)."""
+    """`text` without the given secrets, bearer tokens, secret fields, card numbers (Luhn) and IBANs (mod 97)."""
     for secret in secrets:
         if secret and len(secret) >= 4:
-            text = text.replace(secret, MASK)
+            # As it is, and as JSON writes it inside a string.
+            for spelling in {secret, json.dumps(secret)[1:-1], json.dumps(secret, ensure_ascii=False)[1:-1]}:
+                text = text.replace(spelling, MASK)
     text = _BEARER.sub(lambda found: f"{found[1]} {MASK}", text)
     text = _SECRET_FIELD.sub(lambda found: f'{found[1]}"{MASK}"', text)
-    return _IBAN.sub(_iban, _CARD.sub(_card, text))
+    return _DIGITS.sub(_cards, _ibans(text))
+
+
+def redact_values(value: Any, *, secrets: Iterable[str | None] = ()) -> Any:
+    """The same for JSON values, text by text, before their quotes are escaped; fields by their name as well."""
+    secrets = tuple(secrets)
+    if isinstance(value, str):
+        return redact(value, secrets=secrets)
+    if isinstance(value, Mapping):
+        return {
+            key: MASK
+            if isinstance(inner, str) and inner and _SECRET_NAME.search(str(key))
+            else redact_values(inner, secrets=secrets)
+            for key, inner in value.items()
+        }
+    if isinstance(value, list | tuple):
+        return [redact_values(inner, secrets=secrets) for inner in value]
+    return value
+
+
+def _is_card(digits: str) -> bool:
+    lengths = next((lengths for begins, lengths in _NETWORKS if begins.match(digits)), set())
+    return len(digits) in lengths and bool(luhn.is_valid(digits))
+
+
+def _cards(found: re.Match[str]) -> str:
+    """Masks each run of neighbouring groups that together are a card number; other numbers stay."""
+    if _UUID.fullmatch(found[0]):
+        return found[0]
+    groups = re.split(r"([ -])", found[0])  # group, separator, group, …
+    done, at = "", 0
+    while at < len(groups):
+        end = next((end for end in range(len(groups), at, -2) if _is_card("".join(groups[at:end:2]))), None)
+        if end is None:
+            done += "".join(groups[at : at + 2])
+            at += 2
+        else:
+            done += f"{MASK}…{''.join(groups[at:end:2])[-4:]}" + "".join(groups[end : end + 1])
+            at = end + 1
+    return done
+
+
+def _ibans(text: str) -> str:
+    """Masks each stretch that is a valid IBAN of its country, however it is spaced or written."""
+    done, at = "", 0
+    for start in _IBAN_START.finditer(text):
+        if start.start() < at:
+            continue
+        end = _iban_end(text, start.start())
+        if end is not None:
+            whole = text[start.start() : end].replace(" ", "")
+            done += f"{text[at : start.start()]}{whole[:2].upper()}{MASK}…{whole[-4:]}"
+            at = end
+    return done + text[at:]
+
+
+def _iban_end(text: str, start: int) -> int | None:
+    """Where the longest IBAN that begins here ends, at the end of a word; None when none does."""
+    end, found, size = start, None, 0
+    while end < len(text) and size <= 34 and (text[end] == " " or (text[end].isascii() and text[end].isalnum())):
+        size += text[end] != " "
+        end += 1
+        whole_word = end == len(text) or not text[end].isalnum()
+        if size >= 15 and whole_word and text[end - 1] != " " and iban.is_valid(text[start:end]):
+            found = end
+    return found

@@ -12,6 +12,13 @@ from actions.statuses import UNSETTLED
 
 MAX = 200
 
+# What nobody sees would make a second subject of the same thing, past the guard: by category, and Unicode's
+# ignorable or blank characters that count as letters, marks or symbols.
+_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
+_BLANK = re.compile(
+    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
+)
+
 
 class BadSubject(ValueError):
     """The subject can't be taken; the message says why."""
@@ -23,14 +30,16 @@ def canonical_subject(text: str, *, folds: bool = False, pattern: str = "") -> s
     Raises BadSubject for an empty part, control or invisible characters, more than 200 characters, or when it
     doesn't fit `pattern`.
     """
-    found = "/".join(part.strip() for part in unicodedata.normalize("NFC", text).split("/"))
+    # Every kind of space is a space: what looks the same is the same.
+    spaced = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text)
+    found = "/".join(part.strip() for part in unicodedata.normalize("NFC", spaced).split("/"))
     if folds:
         found = unicodedata.normalize("NFC", found.casefold())
     if not found or any(not part for part in found.split("/")):
         raise BadSubject("The subject, or a part of it, is empty.")
     if len(found) > MAX:
         raise BadSubject(f"The subject is longer than {MAX} characters.")
-    if any(unicodedata.category(char) in {"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"} for char in found):
+    if any(unicodedata.category(char) in _UNSEEN for char in found) or _BLANK.search(found):
         raise BadSubject("The subject holds a control or invisible character.")
     if pattern and not re.fullmatch(pattern, found):
         raise BadSubject("The subject doesn't have the form that this kind asks for.")

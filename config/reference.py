@@ -45,7 +45,8 @@ def text() -> str:
                         for (from_, to), who in TRANSITIONS.items()
                     ),
                 ),
-                "## `status_reason`\n\nThose marked * reach agents as `in_review`.\n\n"
+                "## `status_reason`\n\nThose marked * reach agents as `in_review`. An intent that became unknown "
+                "because no usable answer came has its attempt's reason (below) instead.\n\n"
                 + _table(("code", "means"), ((f"`{r.value}`{'*' if r in HIDDEN else ''}", r.label) for r in Reason)),
                 "## Problem codes\n\nEvery refusal is `application/problem+json` (RFC 9457) with one of these codes. "
                 "`retryable` speaks of the request, never of the action.\n\n"

@@ -22,8 +22,9 @@ from rq.exceptions import DequeueTimeout, StopRequested
 from rq.job import Job
 from rq.queue import Queue
 from rq.serializers import JSONSerializer
-from rq.worker.base import WorkerStatus
+from rq.worker.base import DequeueStrategy, WorkerStatus
 
+from actions import loop
 from config import beats
 
 log = logging.getLogger(__name__)
@@ -147,6 +148,7 @@ class Runner:
         if self._stop_asked_at is not None and now - self._stop_asked_at > 1:
             raise SystemExit(1)
         self._stop_asked_at = self._stop_asked_at or now
+        loop.stopping.set()
         if self._worker is not None:
             self._worker._stop_requested = True
         if not self._busy:
@@ -179,7 +181,8 @@ class Runner:
         """One RQ worker's life. False: Redis failed."""
         try:
             self._worker = worker = _make_worker(self)
-            worker.work(burst=burst, logging_level="WARNING")
+            # In turn, so that a steady stream of sendings never keeps checks waiting.
+            worker.work(burst=burst, logging_level="WARNING", dequeue_strategy=DequeueStrategy.ROUND_ROBIN)
         except RedisError as away:
             log.warning("Redis fails: %s", away)
             return False

@@ -134,11 +134,7 @@ def look(claimed: Claimed) -> Looked:
 def act(claimed: Claimed, looked: Looked) -> Check:
     """Stores what was seen, judges it, and does what follows, all in one transaction."""
     with transaction.atomic():
-        intent = (
-            for_change(Intent)
-            .select_related("kind", "policy", "downstream", "agent")
-            .get(pk=claimed.intent_id)
-        )
+        intent = for_change(Intent).select_related("kind", "policy", "downstream", "agent").get(pk=claimed.intent_id)
         now = times.now()
         seen = _keep(intent, claimed, looked, now)
         rows = entries.store_pages(intent.downstream, zip(looked.pages, seen, strict=False), now=now)

@@ -42,9 +42,7 @@ def _start(target: functools.partial[None]) -> None:
 
 
 def _read_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        prog="python -m sandbox", description="a payments service with faults to order"
-    )
+    parser = argparse.ArgumentParser(prog="python -m sandbox", description="a payments service with faults to order")
     parser.add_argument("--port", type=int, default=0, help="port on 127.0.0.1; 0 takes a free one")
     parser.add_argument("--books", default=None, metavar="FILE", help="SQLite file; without it, memory only")
     return parser.parse_args()

@@ -65,9 +65,7 @@ def get_faults(service: Service, request: Request) -> Answer:
     """Faults not yet used up, oldest first, and every fault there is with what it does."""
     with service.store.transaction() as db:
         data = fault_queue.list_faults(db)
-    return Answer(
-        json_response(200, {"data": data, "valid": {fault.name: fault.about for fault in FAULTS.values()}})
-    )
+    return Answer(json_response(200, {"data": data, "valid": {fault.name: fault.about for fault in FAULTS.values()}}))
 
 
 def post_config(service: Service, request: Request) -> Answer:

@@ -58,18 +58,14 @@ def read_key(request: Request) -> str:
     if not key:
         raise Refused(400, "missing_idempotency_key", "send an Idempotency-Key header")
     if len(key) > MAX_KEY or not all("!" <= character <= "~" for character in key):
-        raise Refused(
-            400, "bad_idempotency_key", f"an Idempotency-Key has 1 to {MAX_KEY} visible ASCII characters"
-        )
+        raise Refused(400, "bad_idempotency_key", f"an Idempotency-Key has 1 to {MAX_KEY} visible ASCII characters")
     return key
 
 
 def read_wish(body: bytes) -> Wish:
     """The refund asked for; raises Refused (400 for what is not JSON, 422 for a wrong field)."""
     content = validation.parse_object(body)
-    values: dict[str, Any] = validation.check_fields(
-        content, _CHECKS, required=("order", "amount_minor", "currency")
-    )
+    values: dict[str, Any] = validation.check_fields(content, _CHECKS, required=("order", "amount_minor", "currency"))
     return Wish(**{"metadata": {}, **values})
 
 
@@ -163,9 +159,7 @@ def _make_answer(fault: Fault | None, wish: Wish, outcome: _Outcome) -> Response
     return replace(response, headers=(REPLAYED,)) if fault.keeps_answer and outcome.replayed else response
 
 
-def _book(
-    db: sqlite3.Connection, config: Config, wish: Wish, key: str, ordered: OrderedFault | None
-) -> books.Entry:
+def _book(db: sqlite3.Connection, config: Config, wish: Wish, key: str, ordered: OrderedFault | None) -> books.Entry:
     fault = ordered.fault if ordered else None
     fails_after = ordered.seconds if ordered and ordered.fault.entry_fails_later else None
     entry = books.add_entry(

@@ -7,9 +7,7 @@ import time
 from sandbox.books import iso
 
 
-def record_request(
-    db: sqlite3.Connection, *, order: str | None, idempotency_key: str | None, body: object
-) -> int:
+def record_request(db: sqlite3.Connection, *, order: str | None, idempotency_key: str | None, body: object) -> int:
     """Note a POST on arrival; returns its number."""
     cursor = db.execute(
         "INSERT INTO requests (order_ref, idempotency_key, body, at) VALUES (?, ?, ?, ?)",

@@ -97,7 +97,13 @@
   document.addEventListener("htmx:sendError", lost);
   document.addEventListener("htmx:timeout", lost);
   document.addEventListener("htmx:responseError", lost);
-  document.addEventListener("htmx:afterSwap", () => prepare(document));
+  document.addEventListener("htmx:afterSwap", (event) => {
+    prepare(document);
+    if (event.detail.target.id !== "main" && event.detail.elt.id !== "main") return;
+    // What was refused, or done, is said near the top; whoever pressed a button further down must see it.
+    const said = document.querySelector("#main [role='alert'], #main > .notice");
+    if (said) said.scrollIntoView({ block: "nearest" });
+  });
 
   setOffset();
   prepare(document);

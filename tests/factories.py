@@ -8,8 +8,9 @@ import uuid_utils
 from django.contrib.auth.models import Permission, User
 
 from actions import snapshots, subjects, times, tokens, transitions
-from actions.canonical import canonical, digest, new_salt
+from actions.canonical import canonical, new_salt
 from actions.models import Agent, Downstream, Executor, Intent, Kind
+from actions.payloads import payload, payload_digest
 from actions.reasons import Reason
 from actions.statuses import UNSETTLED, Actor, Status
 
@@ -74,14 +75,14 @@ def make_intent(
     subject = subject or f"order-{next(_numbers)}"
     text = canonical(params or {})
     executor = columns.pop("executor", Executor.LANDED)
-    payload = {
-        "kind": kind.name,
-        "subject": subject,
-        "amount_minor": None if amount_minor is None else str(amount_minor),
-        "currency": currency,
-        "params": text,
-        "executor": str(executor),
-    }
+    fields = payload(
+        kind=kind.name,
+        subject=subject,
+        amount_minor=amount_minor,
+        currency=currency if amount_minor is not None else "",
+        params=text,
+        executor=str(executor),
+    )
     found: dict[str, Any] = {
         "id": UUID(str(uuid_utils.uuid7())),
         "agent": agent,
@@ -96,7 +97,7 @@ def make_intent(
         "params": text,
         "context": "{}",
         "payload_salt": salt,
-        "payload_digest": digest(canonical(payload), salt=salt),
+        "payload_digest": payload_digest(fields, salt=salt),
         "idempotency_key": str(uuid_utils.uuid7()),
         "guard_key": subjects.guard_key(kind.pk, subject) if to in UNSETTLED else None,
     }

@@ -3,7 +3,8 @@
 from django.contrib import admin
 from django.contrib.admin.models import LogEntry
 
-from actions.admin import shown, visible
+from actions import visible
+from actions.admin import shown
 from actions.admin.read_only import ReadOnlyAdmin
 
 

@@ -9,7 +9,7 @@ from django.core.paginator import Paginator
 from django.db.models import QuerySet
 from django.http import HttpRequest, HttpResponse
 
-from actions.admin import visible
+from actions import visible
 
 if TYPE_CHECKING:
     _ModelAdmin = admin.ModelAdmin[Any]

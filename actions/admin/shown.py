@@ -10,7 +10,7 @@ from django.urls import reverse
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from actions.admin import visible
+from actions import visible
 
 Column = Any  # a function of a row; the stubs don't know that `fields` may hold one
 AGENT = "written by the agent"

@@ -33,7 +33,9 @@ def read_object(request: HttpRequest) -> dict[str, Any]:
         raise UnsupportedMedia(f"The body must be application/json in UTF-8, not {media_type!r}.")
     body = _body(request)
     if not body.strip():
-        raise BadJsonBody("The body is empty.")
+        # WSGI hands on no more than Content-Length says, so a chunked body arrives as an empty one.
+        chunked = "Transfer-Encoding" in request.headers
+        raise BadJsonBody("Send the body with a Content-Length." if chunked else "The body is empty.")
     try:
         found = read_json(body)
     except BadJson as bad:

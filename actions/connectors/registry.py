@@ -18,9 +18,7 @@ _NOT_CONNECTORS = {"base", "registry"}
 @cache
 def _built_in() -> dict[str, Connector]:
     names = sorted(module.name for module in iter_modules(connectors.__path__))
-    modules = [
-        import_module(f"{connectors.__name__}.{name}") for name in names if name not in _NOT_CONNECTORS
-    ]
+    modules = [import_module(f"{connectors.__name__}.{name}") for name in names if name not in _NOT_CONNECTORS]
     found = [cast(Connector, module.CONNECTOR) for module in modules if hasattr(module, "CONNECTOR")]
     return {connector.name: connector for connector in found}
 

@@ -40,12 +40,7 @@ def word(value: Any) -> str | None:
         return "true" if value else "false"
     if isinstance(value, int):
         return str(value)
-    if (
-        isinstance(value, str)
-        and not isinstance(value, Number)
-        and len(value) <= MAX_TEXT
-        and value.isprintable()
-    ):
+    if isinstance(value, str) and not isinstance(value, Number) and len(value) <= MAX_TEXT and value.isprintable():
         return value
     raise Unreadable("not a short text")
 

@@ -156,6 +156,7 @@ class Intent(models.Model):
                 condition=Q(status__in=sorted(UNSETTLED)),
             ),
             models.Index(name="intent_family_history", fields=["family", "-created_at"]),
+            models.Index(name="intent_agent_newest", fields=["agent", "-created_at", "-id"]),
             models.Index(name="intent_agent_updates", fields=["agent", "updated_at"]),
             models.Index(name="intent_external_id", fields=["external_id"], condition=~Q(external_id="")),
         ]

@@ -5,8 +5,8 @@ from typing import Any
 from django.contrib import admin
 from django.utils.safestring import SafeString
 
-from actions import money
-from actions.admin import shown, visible
+from actions import money, visible
+from actions.admin import shown
 from actions.models import Evidence
 from reconciliation.models import LedgerEntry
 

@@ -5,8 +5,7 @@ from typing import Any
 from django import forms
 from django.db.models import Q
 
-from actions import money
-from actions.admin import visible
+from actions import money, visible
 from actions.models import Intent
 from actions.statuses import Status
 from reconciliation.admin import columns

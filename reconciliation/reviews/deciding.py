@@ -355,7 +355,7 @@ def _row(
     *,
     about: Decision | None,
 ) -> Decision:
-    kept = [*outside, *(checks.evidence_of(fresh) if fresh else [])]
+    kept = [*([note] if note else []), *outside, *(checks.evidence_of(fresh) if fresh else [])]
     amount, currency = _settled(intent, ballot)
     return Decision(
         review=review,

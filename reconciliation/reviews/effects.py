@@ -32,8 +32,6 @@ def _who(decision: Decision) -> str:
 def grounds_of(decision: Decision) -> list[Evidence]:
     """The evidence that a decision rests on, the note included."""
     numbers = [pk for pk, _ in evidence_refs(decision.evidence)]
-    if decision.note_id is not None:
-        numbers.append(decision.note_id)
     return list(Evidence.objects.filter(pk__in=numbers).order_by("pk"))
 
 
@@ -89,15 +87,14 @@ def _approve(decision: Decision, intent: Intent, now: datetime) -> None:
     """From here on it may be sent. It takes the guard, or a person waives it in so many words."""
     subjects.lock_family(intent.kind_id, intent.family)
     columns: dict[str, Any] = {"next_attempt_at": now if intent.executor == Executor.LANDED else None}
-    if intent.guard_key is None:
-        if not subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk):
-            columns["guard_key"] = subjects.guard_key(intent.kind_id, intent.subject)
-        elif decision.guard_waived:
-            columns["guard_waived"] = True
-        else:
+    if subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk):
+        if not decision.guard_waived:
             raise BadDecision(
                 "Another intent on this order is not settled. Wait for it, or waive the guard in so many words."
             )
+        columns["guard_waived"] = True
+    elif intent.guard_key is None:
+        columns["guard_key"] = subjects.guard_key(intent.kind_id, intent.subject)
     transitions.apply(
         intent.pk,
         expected=Status.HELD,

@@ -12,6 +12,8 @@ _PEOPLE = frozenset({Actor.REVIEWER, Actor.ADMINISTRATOR})
 
 def on_transition(intent: Intent, transition: Transition) -> None:
     to = Status(transition.to_status)
+    if not transition.from_status and to is not Status.HELD:
+        return  # new, so there is nothing about it yet
     if to is Status.HELD:
         reasons = [ReasonCode(code) for code in intent.hold_reasons.split(",") if code]
         opening.open_for_approval(intent, reasons or [ReasonCode.APPROVAL], now=transition.at)
@@ -27,4 +29,8 @@ def on_transition(intent: Intent, transition: Transition) -> None:
 
 
 def on_contradiction(intent: Intent, attempt: Attempt) -> None:
-    opening.dispute(intent, now=times.now())
+    if intent.status == Status.RECORDED:
+        # It was said not to be sent, and now that it happened: nobody sends it before a person has looked.
+        opening.hold(intent, now=times.now())
+    else:
+        opening.dispute(intent, now=times.now())

@@ -76,11 +76,36 @@ def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Rev
         columns["guard_key"] = key
     transitions.note(intent.pk, now=now, **columns)
     intent.disputed = True
+    _hold_the_unsent(intent, now)
     review = _open_or_get(intent, Purpose.OUTCOME, now)
     _add(review, [ReasonCode.CONTRADICTION], now)
     _see(review, check)
     _say(review, None, grounds.for_contradiction(intent, check))
     return review
+
+
+def hold(intent: Intent, *, now: datetime) -> None:
+    """A recorded intent whose subject is in question waits for a person."""
+    rules = policy.read(intent.policy.text)
+    transitions.apply(
+        intent.pk,
+        expected=Status.RECORDED,
+        to=Status.HELD,
+        actor=Actor.CHECKER,
+        actor_id="checker",
+        reason=Reason.HELD_ON_DISPUTE,
+        now=now,
+        hold_reasons=ReasonCode.CONTRADICTION.value,
+        approve_before=now + timedelta(seconds=rules.approval_expires_s),
+    )
+
+
+def _hold_the_unsent(intent: Intent, now: datetime) -> None:
+    """What is recorded on a disputed subject, in its whole family, is not sent before a person has looked."""
+    unsent = Intent.objects.filter(kind_id=intent.kind_id, family=intent.family, status=Status.RECORDED)
+    for other in for_change(Intent).filter(pk__in=unsent).select_related("policy").order_by("pk"):
+        if subjects.related(other.subject, intent.subject):
+            hold(other, now=now)
 
 
 def close(intent: Intent, how: ClosedHow, *, now: datetime) -> None:

@@ -9,7 +9,7 @@ from django.utils import timezone
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from actions.admin import visible as untrusted
+from actions import visible as untrusted
 from actions.models import Evidence
 from reconciliation.views import words
 

@@ -104,7 +104,7 @@ def attempt_reason(attempt: Attempt) -> str:
 
 def status_reason(code: str) -> str:
     """The sentence of a `status_reason`; a code that nobody knows stays a code."""
-    return Reason(code).label if code in Reason.values else code.replace("_", " ")
+    return Reason(code).label if code in Reason.values else REASONS.get(code, code.replace("_", " "))
 
 
 def look_up_problem(code: str) -> str:

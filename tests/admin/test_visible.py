@@ -2,7 +2,7 @@
 
 import pytest
 
-from actions.admin.visible import block, plain, pretty, visible
+from actions.visible import block, plain, pretty, visible
 
 
 @pytest.mark.parametrize(

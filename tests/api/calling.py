@@ -46,7 +46,7 @@ class Api:
         found = {"kind": self.kind.name, "subject": "order-1", "amount": "50.00", "currency": "EUR"} | fields
         return {name: value for name, value in found.items() if value is not ...}
 
-    def propose(self, *, key: str | None = None, headers: dict[str, str] | None = None, **fields: Any) -> Any:
+    def propose(self, *, key: str | None = None, headers: Any = None, **fields: Any) -> Any:
         return self.post("/intents", self.body(**fields), Idempotency_Key=key or new_key(), **(headers or {}))
 
     def propose_raw(self, raw: bytes, **headers: str | None) -> Any:

@@ -75,5 +75,5 @@ def test_an_evidence_token_neither_proposes_nor_lists_kinds(db: None) -> None:
 
 def test_a_session_of_the_desk_is_no_token(api: Api, admin_client: object) -> None:
     api.client.cookies = admin_client.cookies  # type: ignore[attr-defined]
-    answer = api.propose(key=new_key(), headers={"Authorization": None})  # type: ignore[dict-item]
+    answer = api.propose(key=new_key(), headers={"Authorization": None})
     problem(answer, 401, "unauthenticated")

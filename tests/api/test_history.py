@@ -47,7 +47,7 @@ def test_it_tells_what_happened_and_in_which_role_without_names(api: Api) -> Non
     ] == [
         (1, None, "recorded", "agent", "recorded"),
         (2, "recorded", "submitted", "machine", "claimed"),
-        (3, "submitted", "unknown", "machine", "no_answer"),
+        (3, "submitted", "unknown", "machine", "read_timeout"),
         (4, "unknown", "confirmed", "person", "decided"),
     ]
     (attempt,) = body["attempts"]

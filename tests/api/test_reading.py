@@ -49,7 +49,7 @@ def end(intent: Intent, to: Status, *, result: Result, reason: str = "no_answer"
         to=to,
         actor=Actor.WORKER,
         actor_id="worker:secret-host/12",
-        reason=columns.pop("status_reason", Reason.NO_ANSWER),
+        reason=columns.pop("status_reason", "read_timeout"),
         **columns,
     )
 
@@ -72,7 +72,7 @@ def test_an_unknown_one_may_have_happened_and_says_what_happens_next(api: Api) -
     intent = api.intent()
     unknown(intent)
     body = api.get(f"/intents/{intent.pk}").json()
-    assert (body["status"], body["status_reason"], body["settled"]) == ("unknown", "no_answer", False)
+    assert (body["status"], body["status_reason"], body["settled"]) == ("unknown", "read_timeout", False)
     assert (body["next_step"], body["may_propose_again"]) == ("wait", False)
     assert "may have happened" in body["message"]
     assert "refused" in body["message"]

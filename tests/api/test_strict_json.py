@@ -76,6 +76,11 @@ def test_a_body_above_one_mebibyte_is_too_large(api: Api) -> None:
     problem(api.propose_raw(b" " * 1_048_576), 400, "bad_json")
 
 
+def test_a_chunked_body_is_told_what_it_lacks(api: Api) -> None:
+    answer = api.propose_raw(b"", Transfer_Encoding="chunked")
+    assert "Content-Length" in problem(answer, 400, "bad_json")["detail"]
+
+
 def test_a_body_that_breaks_off_is_a_bad_one(api: Api) -> None:
     with mock.patch("django.core.handlers.wsgi.LimitedStream.read", side_effect=OSError("gone")):
         assert "broke off" in problem(api.propose_raw(b'{"kind"'), 400, "bad_json")["detail"]

@@ -27,14 +27,10 @@ class Agent:
         """An order that no other test and no traffic uses."""
         return f"{name}-{uuid.uuid4().hex[:8]}"
 
-    def propose(
-        self, order: str, amount: str = "50.00", *, key: str | None = None, **more: Any
-    ) -> requests.Response:
+    def propose(self, order: str, amount: str = "50.00", *, key: str | None = None, **more: Any) -> requests.Response:
         body = {"kind": "refund", "subject": order, "amount": amount, "currency": "EUR"} | more
         headers = {"Idempotency-Key": key or f"key-{order}"}
-        return self.session.post(
-            f"{self.demo.base_url}/api/v1/intents", json=body, headers=headers, timeout=40
-        )
+        return self.session.post(f"{self.demo.base_url}/api/v1/intents", json=body, headers=headers, timeout=40)
 
     def read(self, intent_id: str) -> dict[str, Any]:
         reply = self.session.get(f"{self.demo.base_url}/api/v1/intents/{intent_id}", timeout=20)
@@ -51,7 +47,7 @@ class Agent:
     def wait(
         self, intent_id: str, statuses: Iterable[str] = SETTLED, *, review: bool = False, within_s: float = 40
     ) -> dict[str, Any]:
-        """Reads until the intent is in one of `statuses` (or, with `review`, has an open one). Fails when time is up."""
+        """Reads until it is in one of `statuses` or, with `review`, has an open one. Fails when time is up."""
         until = time.monotonic() + within_s
         while True:
             found = self.read(intent_id)
@@ -74,9 +70,7 @@ class Agent:
         return self._data("ledger", order)
 
     def _data(self, what: str, order: str) -> list[dict[str, Any]]:
-        reply = requests.get(
-            f"{self.demo.sandbox_url}/_control/{what}", params={"order": order}, timeout=10
-        )
+        reply = requests.get(f"{self.demo.sandbox_url}/_control/{what}", params={"order": order}, timeout=10)
         found: list[dict[str, Any]] = reply.json()["data"]
         return found
 

@@ -45,7 +45,12 @@ def test_booked_without_a_usable_answer_is_unknown_blocks_and_is_found_in_the_le
     assert (found["status"], found["settled_by"], found["external_id"]) == ("confirmed", "ledger", entry["id"])
     assert post["idempotency_key"] == found["idempotency_key"]
     steps = [(step["to"], step["actor"]) for step in agent.history(intent_id)["transitions"]]
-    assert steps == [("recorded", "agent"), ("submitted", "machine"), ("unknown", "machine"), ("confirmed", "machine")]
+    assert steps == [
+        ("recorded", "agent"),
+        ("submitted", "machine"),
+        ("unknown", "machine"),
+        ("confirmed", "machine"),
+    ]
 
 
 def test_an_error_that_booked_nothing_ends_as_failed_by_absence(agent: Agent) -> None:
@@ -81,7 +86,9 @@ def test_a_closed_listener_only_delays(agent: Agent) -> None:
 
 def test_fifty_proposals_for_one_order_give_one_intent(agent: Agent) -> None:
     order = agent.order("fifty")
-    agent.order_fault(order, "slow", seconds=2)
+    # Unsettled for as long as fifty proposals take on a busy machine: no answer, and a ledger that can't be read.
+    agent.order_fault(order, "silent")
+    agent.order_fault(order, "ledger_error", times=4)
     with ThreadPoolExecutor(25) as pool:
         replies = list(pool.map(lambda n: agent.propose(order, key=f"{order}-{n}"), range(50)))
     codes = [reply.status_code for reply in replies]

@@ -11,6 +11,7 @@ from actions.models import Attempt, Intent, Result
 from actions.statuses import Status
 from tests.core.steps import expire, race, read
 from tests.factories import make_intent, make_kind
+from tests.flushing import without_triggers
 
 pytestmark = pytest.mark.django_db
 
@@ -73,6 +74,19 @@ def test_after_the_lease_the_token_opens_nothing() -> None:
     intent = make()
     claim(intent)
     expire(intent)
+    with pytest.raises(MayHaveHappened):
+        claim(intent)
+
+
+def test_a_token_whose_lease_is_over_may_not_send_although_no_clock_has_run() -> None:
+    """Absence counts from the end of the lease as the last possible send (rule 6). Whoever is told "may send" after
+    it can book what the ledger was already found not to show."""
+    intent = make()
+    attempt = claim(intent)
+    over = times.now() - timedelta(seconds=1)
+    Intent.objects.filter(pk=intent.pk).update(lease_until=over)
+    with without_triggers():
+        Attempt.objects.filter(pk=attempt.pk).update(claimed_at=over - timedelta(seconds=30), lease_until=over)
     with pytest.raises(MayHaveHappened):
         claim(intent)
 

@@ -12,9 +12,9 @@ from actions.canonical import (
     BadJson,
     Number,
     canonical,
+    check_params,
     digest,
     new_salt,
-    only_integers,
     read_json,
 )
 
@@ -94,11 +94,11 @@ def test_an_integer_comes_back_as_an_integer_of_whatever_size() -> None:
 )
 def test_params_take_integers_only_and_the_message_says_where(params: object, where: str) -> None:
     with pytest.raises(BadJson, match=where):
-        only_integers(params)
+        check_params(params)
 
 
 def test_integers_that_every_reader_reads_alike_are_taken() -> None:
-    only_integers({"a": MAX_INTEGER, "b": [-MAX_INTEGER, 0, True, None, "1.5"], "c": {"d": "x"}})
+    check_params({"a": MAX_INTEGER, "b": [-MAX_INTEGER, 0, True, None, "1.5"], "c": {"d": "x"}})
 
 
 def test_the_same_value_has_the_same_text_whatever_its_order_or_spacing() -> None:
@@ -112,7 +112,9 @@ _values = st.recursive(
     | st.booleans()
     | st.integers(-MAX_INTEGER, MAX_INTEGER)
     | st.text(st.characters(exclude_categories=["Cs"])),
-    lambda inner: st.lists(inner, max_size=4) | st.dictionaries(st.text("abé€\U0001f600", max_size=3), inner, max_size=4),
+    lambda inner: (
+        st.lists(inner, max_size=4) | st.dictionaries(st.text("abé€\U0001f600", max_size=3), inner, max_size=4)
+    ),
     max_leaves=12,
 )
 

@@ -194,9 +194,7 @@ def test_an_attempt_is_closed_with_result_time_and_by_whom_or_not_at_all() -> No
     assert refused(lambda: found.update(closed_at=now, result="confirmed"))
     assert refused(lambda: found.update(closed_at=now, result="fine", closed_by="answer"))
     assert refused(lambda: found.update(late_result="confirmed")), "late is only what the clock had closed"
-    assert refused(
-        lambda: found.update(closed_at=now, result="confirmed", closed_by="answer", late_result="refused")
-    )
+    assert refused(lambda: found.update(closed_at=now, result="confirmed", closed_by="answer", late_result="refused"))
     assert not refused(
         lambda: found.update(closed_at=now, result="no_answer", closed_by="clock", late_result="refused")
     )

@@ -30,6 +30,7 @@ OTHER: dict[str, Any] = {
     "seen_verdict": "absent",
     "evidence": "[]",
     "grounds": "{}",
+    "settled_currency": "USD",
 }
 
 
@@ -124,6 +125,20 @@ def test_a_changed_field_with_a_fitting_digest_is_found(model: type[Chained]) ->
     assert faults_after(intent, forge)
 
 
+def test_a_changed_row_with_a_fitting_digest_is_found_although_the_next_row_was_made_to_follow_it() -> None:
+    """Each digest covers the one before: whoever changes a row has to rewrite every row after it."""
+    intent = whole_life()
+    row, after = Transition.objects.filter(intent=intent, position__in=[2, 3])
+
+    def forge() -> None:
+        row.actor_id = "worker:other/1"
+        row.digest = history.link_digest(row)
+        Transition.objects.filter(pk=row.pk).update(actor_id=row.actor_id, digest=row.digest)
+        Transition.objects.filter(pk=after.pk).update(previous=row.digest)
+
+    assert faults_after(intent, forge)
+
+
 @pytest.mark.parametrize("position", range(1, 9))
 def test_a_deleted_row_is_found(position: int) -> None:
     """The last one too: that is a truncated tail."""
@@ -208,7 +223,6 @@ def test_another_intents_history_under_this_one_is_found() -> None:
         ("idempotency_key", "another-key"),
         ("request_key", "another-request"),
         ("executor", "caller"),
-        ("policy_id", "0" * 64),
         ("chain_head", "0" * 64),
         ("chain_length", 7),
     ],
@@ -218,7 +232,7 @@ def test_an_intent_exchanged_under_its_history_is_found(name: str, value: Any) -
     assert faults_after(intent, lambda: Intent.objects.filter(pk=intent.pk).update(**{name: value}))
 
 
-@pytest.mark.parametrize("name", ["agent_id", "kind_id", "downstream_id"])
+@pytest.mark.parametrize("name", ["agent_id", "kind_id", "downstream_id", "policy_id"])
 def test_an_intent_given_to_somebody_else_is_found(name: str) -> None:
     intent, other = whole_life(), make_intent()
     value = getattr(other, name)
@@ -230,7 +244,8 @@ def test_changed_evidence_is_found(name: str) -> None:
     intent = whole_life()
     for found in Evidence.objects.filter(intent=intent):
         assert faults_after(
-            intent, lambda pk=found.pk: Evidence.objects.filter(pk=pk).update(**{name: "x"})  # type: ignore[misc]
+            intent,
+            lambda pk=found.pk: Evidence.objects.filter(pk=pk).update(**{name: "x"}),  # type: ignore[misc]
         )
 
 

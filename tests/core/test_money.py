@@ -57,7 +57,7 @@ def test_an_amount_counts_in_the_minor_units_of_its_currency(text: str, currency
         ("5.00\n", "EUR"),
         ("٥.٠٠", "EUR"),
         ("5.0٠", "EUR"),
-        ("５.００", "EUR"),  # noqa: RUF001
+        ("５.００", "EUR"),
         ("1_000.00", "EUR"),
         ("1 000.00", "EUR"),
         ("-1", "EUR"),
@@ -87,18 +87,20 @@ def test_whatever_is_not_plainly_an_amount_is_refused_with_a_sentence(text: str,
     assert " " in str(told.value)
 
 
-@pytest.mark.parametrize("currency", ["eur", "Eur", "EURO", "EU", "", "XYZ", "€", " EUR", "EUR ", "ЕUR"])  # noqa: RUF001
+@pytest.mark.parametrize("currency", ["eur", "Eur", "EURO", "EU", "", "XYZ", "€", " EUR", "EUR ", "ЕUR"])
 def test_a_currency_is_a_code_in_capitals_that_exists(currency: str) -> None:
     with pytest.raises(BadAmount, match="ISO 4217"):
         to_minor("5.00", currency)
 
 
-@pytest.mark.parametrize(("currency", "decimals"), [("JPY", 0), ("KRW", 0), ("EUR", 2), ("USD", 2), ("KWD", 3), ("BHD", 3)])
+@pytest.mark.parametrize(
+    ("currency", "decimals"), [("JPY", 0), ("KRW", 0), ("EUR", 2), ("USD", 2), ("KWD", 3), ("BHD", 3)]
+)
 def test_each_currency_has_its_own_decimals(currency: str, decimals: int) -> None:
     assert money.exponent(currency) == decimals
 
 
-@given(st.integers(1, money.MAX_MINOR), st.sampled_from(["EUR", "USD", "JPY", "KWD", "TND", "CLP"]))
+@given(st.integers(1, money.MAX_MINOR - 1), st.sampled_from(["EUR", "USD", "JPY", "KWD", "TND", "CLP"]))
 def test_any_amount_survives_being_written_and_read(minor: int, currency: str) -> None:
     text = to_text(minor, currency)
     assert to_minor(text, currency) == minor

@@ -72,12 +72,17 @@ pytestmark = pytest.mark.django_db
 
 @pytest.mark.parametrize(
     ("result", "status", "reason"),
-    [(C, "confirmed", "confirmed_by_answer"), (R, "failed", "refused"), (X, "unknown", "no_answer"), (N, "recorded", "not_sent")],
+    [
+        (C, "confirmed", "confirmed_by_answer"),
+        (R, "failed", "refused"),
+        (X, "unknown", "read_timeout"),
+        (N, "recorded", "not_sent"),
+    ],
 )
 def test_an_answer_moves_the_intent_and_closes_its_attempt(result: Result, status: str, reason: str) -> None:
     intent = make_intent()
     attempt = submit(intent)
-    found = answer(attempt, result, phase="done", http_status=200)
+    found = answer(attempt, result, reason="read_timeout", phase="done", http_status=200)
     attempt.refresh_from_db()
     assert (found.status, read(intent).status, read(intent).status_reason) == (status, status, reason)
     assert (attempt.result, attempt.closed_by, attempt.phase, attempt.http_status) == (result, "answer", "done", 200)

@@ -1,6 +1,10 @@
 """Twenty at once: one intent."""
 
+import threading
+import time
+
 import pytest
+from django.db import transaction
 
 from actions.errors import UnsettledDuplicate
 from actions.models import Intent, Transition
@@ -40,6 +44,30 @@ def test_parent_and_parts_at_once_never_both_hold_the_guard() -> None:
     results = race(9, lambda index: propose(agent, kind, subject=names[index % 3]))
     assert sum(isinstance(found, Recorded) for found in results) == 1
     assert Intent.objects.count() == 1
+
+
+@pytest.mark.parametrize(("first", "second"), [("order-1", "order-1/line-1"), ("order-1/line-1", "order-1")])
+def test_a_part_waits_for_its_parent_that_is_being_recorded(first: str, second: str) -> None:
+    """Neither sees the other's row before its commit, and no unique index knows that they are related."""
+    kind = make_kind()
+    agent = make_agent(kind)
+    propose(agent, kind, subject="order-2")  # the policy's snapshot is there already: nothing else makes one wait
+    recorded = threading.Event()
+
+    def act(index: int) -> Recorded:
+        if index:
+            recorded.wait(10)
+            return propose(agent, kind, subject=second)
+        with transaction.atomic():
+            found = propose(agent, kind, subject=first)
+            recorded.set()
+            time.sleep(0.4)
+        return found
+
+    won, refused = race(2, act)
+    assert isinstance(won, Recorded)
+    assert isinstance(refused, UnsettledDuplicate)
+    assert Intent.objects.filter(family="order-1").count() == 1
 
 
 def test_under_hold_one_of_twenty_has_the_guard() -> None:

@@ -14,7 +14,9 @@ CARDS = ["4111111111111111", "5555555555554444", "378282246310005", "60111111111
 
 @pytest.mark.parametrize("card", CARDS)
 @pytest.mark.parametrize("separator", ["", " ", "-"])
-@pytest.mark.parametrize("around", ["{}", "card {} was used", '{{"pan":"{}"}}', '{{"pan":{}}}', "({})", "{}, then", "pan={}"])
+@pytest.mark.parametrize(
+    "around", ["{}", "card {} was used", '{{"pan":"{}"}}', '{{"pan":{}}}', "({})", "{}, then", "pan={}"]
+)
 def test_a_card_number_is_masked_but_for_its_last_digits(card: str, separator: str, around: str) -> None:
     shown = separator.join(card[at : at + 4] for at in range(0, len(card), 4))
     text = around.format(shown)

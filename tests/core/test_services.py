@@ -149,7 +149,9 @@ MARKS: list[tuple[str, Callable[[Intent], Intent]]] = [
 
 
 @pytest.mark.parametrize(("status", "mark"), MARKS)
-def test_what_the_caller_marks_is_kept_as_evidence_and_believed(status: str, mark: Callable[[Intent], Intent]) -> None:
+def test_what_the_caller_marks_is_kept_as_evidence_and_believed(
+    status: str, mark: Callable[[Intent], Intent]
+) -> None:
     intent = ask(executor="caller")
     assert mark(intent).status == status
     found = read(intent)

@@ -1,6 +1,7 @@
 """One spelling for one thing, families, and what keeps a subject blocked."""
 
 import unicodedata
+from contextlib import suppress
 
 import pytest
 from hypothesis import given
@@ -35,7 +36,8 @@ def test_a_subject_has_one_spelling(text: str, canonical: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("text", "folded"), [("ORDER-4812", "order-4812"), ("Straße", "strasse"), ("CAFE\u0301", "caf\u00e9"), ("ß/A", "ss/a")]
+    ("text", "folded"),
+    [("ORDER-4812", "order-4812"), ("Straße", "strasse"), ("CAFE\u0301", "caf\u00e9"), ("ß/A", "ss/a")],
 )
 def test_case_is_folded_where_the_kind_says_so(text: str, folded: str) -> None:
     assert canonical_subject(text, folds=True) == folded
@@ -80,12 +82,33 @@ def test_what_is_empty_overlong_or_hides_something_is_refused_with_a_sentence(te
     assert str(told.value).endswith(".")
 
 
+@pytest.mark.parametrize(
+    "char",
+    ["\u034f", "\u115f", "\u1160", "\u17b4", "\u180b", "\u2800", "\u3164", "\uffa0", "\ufe0f", "\U000e0100"],
+    ids=lambda char: f"U+{ord(char):04X}",
+)
+@pytest.mark.parametrize("place", ["order-1{}", "order{}-1"])
+def test_what_nobody_can_see_is_refused(char: str, place: str) -> None:
+    """Unicode's Default_Ignorable_Code_Point and the blanks that are letters by category."""
+    with pytest.raises(BadSubject, match="invisible"):
+        canonical_subject(place.format(char))
+
+
+@pytest.mark.parametrize("space", ["\u00a0", "\u2003", "\u3000", "\u202f"], ids=lambda char: f"U+{ord(char):04X}")
+def test_a_space_is_a_space(space: str) -> None:
+    """`order 1` and `order\u00a01` look alike: either refused, or one subject."""
+    with suppress(BadSubject):
+        assert canonical_subject(f"order{space}1") == canonical_subject("order 1")
+
+
 def test_the_length_counts_after_folding() -> None:
     with pytest.raises(BadSubject, match="200"):
         canonical_subject("ß" * 101, folds=True)
 
 
-@pytest.mark.parametrize(("text", "fits"), [("order-1", True), ("order-1/line-2", False), ("xorder-1", False), ("order-1x", False)])
+@pytest.mark.parametrize(
+    ("text", "fits"), [("order-1", True), ("order-1/line-2", False), ("xorder-1", False), ("order-1x", False)]
+)
 def test_a_pattern_has_to_fit_the_whole_canonical_subject(text: str, fits: bool) -> None:
     if fits:
         assert canonical_subject(f" {text} ", pattern=r"order-\d+") == text

@@ -81,7 +81,9 @@ def test_a_stale_expectation_raises_and_changes_nothing(stale: dict[str, Any]) -
 def test_the_update_itself_names_status_fence_and_version() -> None:
     """Rule 7: one conditional UPDATE; what was read before it is not what protects it."""
     intent = make_intent()
-    with CaptureQueriesContext(connection, ) as seen:
+    with CaptureQueriesContext(
+        connection,
+    ) as seen:
         apply(intent)
     (update,) = [q["sql"] for q in seen.captured_queries if q["sql"].startswith('UPDATE "actions_intent"')]
     where = update.split(" WHERE ")[1]

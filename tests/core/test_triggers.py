@@ -29,7 +29,8 @@ def refused(act: Callable[[], object]) -> bool:
         with transaction.atomic():
             act()
     except DatabaseError as raised:
-        assert "append-only" in str(raised)
+        if "append-only" not in str(raised):
+            raise
         return True
     return False
 
@@ -85,6 +86,7 @@ def test_no_table_can_be_emptied(model: type[models.Model]) -> None:
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has no TRUNCATE")
     one_of_each()
+    run("SET CONSTRAINTS ALL IMMEDIATE")()  # else PostgreSQL refuses for what is still to be checked
     assert refused(run(f'TRUNCATE "{model._meta.db_table}" CASCADE'))
 
 

@@ -155,7 +155,10 @@ def test_two_entries_without_a_key_are_ambiguous_although_one_fits() -> None:
 
 
 def test_ambiguous_says_what_differs() -> None:
-    assert judge(FACTS, [unkeyed(1, amount_minor=1), unkeyed(2, currency="USD")], LATE).differs == ("amount", "currency")
+    assert judge(FACTS, [unkeyed(1, amount_minor=1), unkeyed(2, currency="USD")], LATE).differs == (
+        "amount",
+        "currency",
+    )
 
 
 def test_when_we_do_not_know_when_it_was_sent_the_time_can_t_fit() -> None:
@@ -209,13 +212,17 @@ def test_our_key_outweighs_what_fits_by_subject() -> None:
         (LAST + timedelta(days=1), Verdict.ABSENT),
     ],
 )
-def test_nothing_found_is_an_absence_only_from_a_look_that_began_after_the_lag(started: datetime, verdict: Verdict) -> None:
+def test_nothing_found_is_an_absence_only_from_a_look_that_began_after_the_lag(
+    started: datetime, verdict: Verdict
+) -> None:
     """Rule 6: past the last possible send, not the first; and it is the look's beginning that counts."""
     assert judge(FACTS, [], replace(LATE, started_at=started)).verdict is verdict
 
 
 @pytest.mark.parametrize(
-    "shown", [[], [entry()], [unkeyed()], [entry(1), entry(2)], [foreign(1)]], ids=["none", "ours", "fits", "two", "foreign"]
+    "shown",
+    [[], [entry()], [unkeyed()], [entry(1), entry(2)], [foreign(1)]],
+    ids=["none", "ours", "fits", "two", "foreign"],
 )
 def test_a_look_of_which_a_page_failed_says_nothing_whatever_it_showed(shown: list[Candidate]) -> None:
     for look in (LATE, EARLY):

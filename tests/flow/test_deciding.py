@@ -224,7 +224,7 @@ def test_with_an_undo_window_nothing_changes_before_it_ends(world: World, settin
     assert world.read(intent).status == Status.UNKNOWN
     deciding.undo(decided.decision.pk, person=person)
     assert deciding.waiting().count() == 0
-    again = decide(review, person, Choice.CONFIRM)
+    decide(review, person, Choice.CONFIRM)
     world.later(16)
     world.sweep()
     assert world.read(intent).status == Status.CONFIRMED
@@ -249,4 +249,3 @@ def test_new_evidence_in_the_undo_window_voids_the_decision(world: World, settin
     assert (intent.status, intent.settled_by) == ("confirmed", "ledger")
     assert Decision.objects.filter(choice=Choice.VOID, about=decided.decision).count() == 1
     assert history.faults(intent) == []
-

@@ -92,7 +92,11 @@ def test_a_refusal_without_an_answer_is_no_refusal(world: World) -> None:
 def test_a_float_is_no_amount(world: World) -> None:
     with pytest.raises(Invalid, match="float"):
         actions.record_intent(
-            kind=world.kind.name, subject="o", amount=50.0, currency="EUR", executor="landed"  # type: ignore[arg-type]
+            kind=world.kind.name,
+            subject="o",
+            amount=50.0,
+            currency="EUR",
+            executor="landed",  # type: ignore[arg-type]
         )
 
 

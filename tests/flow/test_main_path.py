@@ -25,7 +25,7 @@ def test_a_lost_response_is_unknown_and_then_found_in_the_ledger(world: World) -
     intent = world.propose("order-2")
     world.send()
     intent = world.read(intent)
-    assert (intent.status, intent.status_reason) == ("unknown", "no_answer")
+    assert (intent.status, intent.status_reason) == ("unknown", "closed")
     assert world.send() == 0, "an unknown intent is never sent again"
     check = world.check(intent)
     intent = world.read(intent)

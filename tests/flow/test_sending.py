@@ -127,9 +127,7 @@ def test_what_our_own_validation_refuses_was_never_sent(world: World) -> None:
     assert world.posts(intent) == 0
 
 
-def test_a_missing_secret_sends_nothing_and_loses_nothing(
-    world: World, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_missing_secret_sends_nothing_and_loses_nothing(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
     intent = world.propose("order-27")
     monkeypatch.delenv("LANDED_TEST_SECRET")
     world.send()
@@ -174,9 +172,7 @@ def test_a_worker_that_stood_still_past_its_send_by_sends_nothing(world: World) 
     intent = world.propose("order-30")
     (claimed,) = dispatch.claim(slots=1)
     assert claimed.limits.send_by is not None
-    late = transport.Limits(
-        connect_timeout_s=1, deadline_s=1, send_by=transport.boot_clock() - 0.01, reuse=False
-    )
+    late = transport.Limits(connect_timeout_s=1, deadline_s=1, send_by=transport.boot_clock() - 0.01, reuse=False)
     reply = transport.send(claimed.call, late)
     assert (reply.maybe_sent, world.posts(intent)) == (False, 0)
     dispatch.save(claimed, reply)

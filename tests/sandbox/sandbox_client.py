@@ -39,9 +39,7 @@ class Sandbox:
         assert port is not None
         return port
 
-    def call(
-        self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None
-    ) -> Reply:
+    def call(self, method: str, path: str, body: object = None, headers: dict[str, str] | None = None) -> Reply:
         connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=10)
         try:
             data = body if isinstance(body, bytes) else None if body is None else json.dumps(body).encode()
@@ -52,9 +50,7 @@ class Sandbox:
         finally:
             connection.close()
 
-    def refund(
-        self, order: str, key: str | None = None, amount_minor: object = 5000, **fields: object
-    ) -> Reply:
+    def refund(self, order: str, key: str | None = None, amount_minor: object = 5000, **fields: object) -> Reply:
         body = {"order": order, "amount_minor": amount_minor, "currency": "EUR", **fields}
         return self.call("POST", "/v1/refunds", body, {"Idempotency-Key": key or f"key-{order}"})
 

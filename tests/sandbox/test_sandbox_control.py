@@ -148,9 +148,7 @@ def test_one_connection_carries_many_requests(sandbox: Sandbox, order: str) -> N
         (b"GET /healthz HTTP/1.1\r\nConnection: close\r\n\r\n", b"200"),
     ],
 )
-def test_odd_requests_are_answered_and_the_connection_closed(
-    sandbox: Sandbox, data: bytes, status: bytes
-) -> None:
+def test_odd_requests_are_answered_and_the_connection_closed(sandbox: Sandbox, data: bytes, status: bytes) -> None:
     with socket.create_connection(("127.0.0.1", sandbox.port), timeout=5) as sock:
         sock.sendall(data)
         assert read_until_close(sock).split(b" ")[1] == status
@@ -223,7 +221,5 @@ def test_it_imports_only_itself_and_the_standard_library() -> None:
         "names = {name.split('.')[0] for name in set(sys.modules) - before}\n"
         "print(sorted(names - sys.stdlib_module_names - {'sandbox'}))"
     )
-    printed = subprocess.run(
-        [sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True
-    )
+    printed = subprocess.run([sys.executable, "-c", code], cwd=ROOT, capture_output=True, text=True, check=True)
     assert printed.stdout.strip() == "[]"

@@ -195,9 +195,7 @@ def test_wrong_amount_200_books_the_right_amount(sandbox: Sandbox, order: str) -
 
 
 @pytest.mark.parametrize(("fault", "entries"), [("error_500_booked", 1), ("error_500_not_booked", 0)])
-def test_a_500_is_stored_and_replayed_with_its_key(
-    sandbox: Sandbox, order: str, fault: str, entries: int
-) -> None:
+def test_a_500_is_stored_and_replayed_with_its_key(sandbox: Sandbox, order: str, fault: str, entries: int) -> None:
     sandbox.order_fault(order, fault)
     first, second, third = sandbox.refund(order), sandbox.refund(order), sandbox.refund(order)
     assert [reply.status for reply in (first, second, third)] == [500, 500, 500]

@@ -50,9 +50,7 @@ def test_looks_by_key_and_by_order_find_their_own(sandbox: Sandbox, order: str) 
         ({"ordre": "order-1"}, 422),
     ],
 )
-def test_a_look_that_makes_no_sense_is_refused(
-    sandbox: Sandbox, query: dict[str, object], status: int
-) -> None:
+def test_a_look_that_makes_no_sense_is_refused(sandbox: Sandbox, query: dict[str, object], status: int) -> None:
     assert sandbox.ledger(**query).status == status
 
 

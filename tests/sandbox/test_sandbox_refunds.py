@@ -61,9 +61,7 @@ def test_a_missing_field_is_refused_by_name(sandbox: Sandbox, name: str) -> None
     assert name in reply.json["error"]["message"]
 
 
-@pytest.mark.parametrize(
-    "body", [b"", b"{", b"[]", b'{"order": NaN}', b'{"order": "a", "order": "b"}', b"\xff"]
-)
+@pytest.mark.parametrize("body", [b"", b"{", b"[]", b'{"order": NaN}', b'{"order": "a", "order": "b"}', b"\xff"])
 def test_what_is_not_a_json_object_is_refused(sandbox: Sandbox, body: bytes) -> None:
     reply = sandbox.call("POST", "/v1/refunds", body, {"Idempotency-Key": "key-invalid"})
     assert (reply.status, reply.json["error"]["code"]) == (400, "bad_json")
@@ -102,9 +100,7 @@ def test_the_same_key_and_body_replay_the_first_answer(sandbox: Sandbox, order: 
 
 
 @pytest.mark.parametrize("fields", [{"amount_minor": 5001}, {"currency": "USD"}, {"metadata": {"a": 1}}])
-def test_the_same_key_with_another_body_is_refused(
-    sandbox: Sandbox, order: str, fields: dict[str, object]
-) -> None:
+def test_the_same_key_with_another_body_is_refused(sandbox: Sandbox, order: str, fields: dict[str, object]) -> None:
     sandbox.refund(order)
     body = {"order": order, "amount_minor": 5000, "currency": "EUR", **fields}
     reply = sandbox.call("POST", "/v1/refunds", body, {"Idempotency-Key": f"key-{order}"})

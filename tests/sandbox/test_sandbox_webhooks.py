@@ -60,9 +60,7 @@ def receiver() -> Iterator[Receiver]:
     server.server_close()
 
 
-def test_a_webhook_is_signed_and_carries_the_entry(
-    own_sandbox: Sandbox, receiver: Receiver, order: str
-) -> None:
+def test_a_webhook_is_signed_and_carries_the_entry(own_sandbox: Sandbox, receiver: Receiver, order: str) -> None:
     own_sandbox.configure(webhook_url=receiver.url, webhook_secret=SECRET)
     own_sandbox.refund(order)
     delivery = receiver.deliveries.get(timeout=3)
@@ -89,9 +87,7 @@ def test_a_refused_webhook_is_sent_again_with_the_same_id(
         receiver.deliveries.get(timeout=0.3)
 
 
-def test_a_lost_response_still_sends_its_webhook(
-    own_sandbox: Sandbox, receiver: Receiver, order: str
-) -> None:
+def test_a_lost_response_still_sends_its_webhook(own_sandbox: Sandbox, receiver: Receiver, order: str) -> None:
     own_sandbox.configure(webhook_url=receiver.url, webhook_secret=SECRET)
     own_sandbox.order_fault(order, "lose_response")
     with own_sandbox.send_raw_refund(order) as sock:

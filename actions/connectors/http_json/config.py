@@ -52,9 +52,7 @@ _QUESTION = _object(
     "path",
     path=_PATH,
     query=_NAMED_EXPRESSIONS,
-    absent=_object(
-        "status when", status={"type": "integer", "minimum": 400, "maximum": 499}, when=_EXPRESSION
-    ),
+    absent=_object("status when", status={"type": "integer", "minimum": 400, "maximum": 499}, when=_EXPRESSION),
 )
 SCHEMA = _object(
     "send answer",
@@ -216,9 +214,7 @@ def _about_statuses(config: Mapping[str, Any]) -> Iterator[str]:
 def _about_look_up(look_up: Mapping[str, Any]) -> Iterator[str]:
     entry = look_up["entry"]
     yield from _about_money("look_up.entry", entry)
-    if ("cursor" in look_up) != ("cursor_param" in look_up) or (
-        "more" in look_up and "cursor" not in look_up
-    ):
+    if ("cursor" in look_up) != ("cursor_param" in look_up) or ("more" in look_up and "cursor" not in look_up):
         yield "look_up: cursor and cursor_param go together, and more needs both"
     if not ("key" in look_up or "subject" in look_up):
         yield "look_up: say how to ask, by key or by subject"

@@ -25,9 +25,7 @@ def build(target: Target, wanted: Wanted) -> Call:
     key = wanted.idempotency_key
     sent = (*call.headers.values(), (call.body or b"").decode(), call.url)
     if target.dedupes and not any(key in part for part in sent):
-        raise NotSendable(
-            "key_not_sent", f"{target.name} dedupes by key, but the configuration sends no key."
-        )
+        raise NotSendable("key_not_sent", f"{target.name} dedupes by key, but the configuration sends no key.")
     return call
 
 

@@ -44,9 +44,7 @@ class Command(BaseCommand):
             raise CommandError(wrong.message) from None
         until = f"until {token.expires_at:%Y-%m-%d}" if token.expires_at else "until it is revoked"
         # Standard output holds the token alone, so that a script can take it.
-        self.stderr.write(
-            f"Token of {agent.name} for {', '.join(sorted(token.scopes))}, valid {until}; shown once:"
-        )
+        self.stderr.write(f"Token of {agent.name} for {', '.join(sorted(token.scopes))}, valid {until}; shown once:")
         self.stdout.write(text)
 
 

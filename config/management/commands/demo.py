@@ -33,7 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--fresh", action="store_true", help="empty the data folder first")
         parser.add_argument("--no-traffic", action="store_true", help="only what you propose yourself")
         parser.add_argument("--print-json", action="store_true", help="one line of JSON instead of the banner")
-        parser.add_argument("--workers-rq", type=int, default=1, help="processes that send and check")
+        parser.add_argument("--workers-rq", type=int, default=2, help="processes that send and check")
         parser.add_argument("--clocks", type=int, default=1, help="processes that sweep")
 
     def handle(self, *args: Any, **options: Any) -> None:

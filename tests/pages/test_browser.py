@@ -1,0 +1,158 @@
+"""In a real browser: login, queue, case, decision, with nothing that the content security policy objects to."""
+
+import os
+import shutil
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from actions.models import Intent
+from reconciliation.models import Review
+from tests import factories
+from tests.flow.world import World
+from tests.pages.cases import make_held
+from tests.pages.test_deciding_page import high_value
+
+playwright = pytest.importorskip("playwright.sync_api")
+CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
+FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--no-first-run"]
+PASSWORD = "correct horse 1"
+
+pytestmark = [
+    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium"),
+    pytest.mark.django_db(transaction=True),
+]
+
+
+@pytest.fixture
+def browser() -> Iterator[Any]:
+    # Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    with playwright.sync_playwright() as started:
+        found = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        yield found
+        found.close()
+    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+
+
+@pytest.fixture
+def complaints() -> list[str]:
+    """What the browser's console said, above all about the policy."""
+    return []
+
+
+@pytest.fixture
+def page(browser: Any, complaints: list[str], live_server: Any) -> Any:
+    person = factories.make_person("reviewer", username="mara", first_name="Mara")
+    person.set_password(PASSWORD)
+    person.save()
+    found = browser.new_page(base_url=live_server.url, viewport={"width": 1440, "height": 900})
+    found.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
+    found.on("pageerror", lambda error: complaints.append(str(error)))
+    found.goto("/")
+    found.fill("[name=username]", "mara")
+    found.fill("[name=password]", PASSWORD)
+    found.click("main button")
+    return found
+
+
+def test_from_the_login_to_a_decision(world: World, page: Any, complaints: list[str]) -> None:
+    intent, review = high_value(world)
+    page.goto("/")
+    page.click("text=Refund")
+    page.wait_for_url(f"**/reviews/{review.pk}/")
+    assert page.inner_text(".says") == "It looks as if it happened."
+    page.fill("[name=note]", "seen with my own eyes")
+    page.click("text=Take this case")
+    page.wait_for_selector("text=held by you until")
+    page.click("text=Check again")
+    page.wait_for_selector("text=Looked just now")
+    assert page.input_value("[name=note]") == "seen with my own eyes"
+    page.select_option("[name=reason]", "ledger")
+    page.click("button[value=confirm]")
+    page.wait_for_selector("text=It has taken effect")
+    assert page.inner_text(".says") == "It happened."
+    assert Intent.objects.get(pk=intent.pk).status == "confirmed"
+    assert page.url.endswith(f"/reviews/{review.pk}/")
+    page.go_back()  # what was done on the page left no steps behind in the browser's history
+    page.wait_for_selector("nav.tabs")
+    assert complaints == []
+
+
+def test_a_stale_page_shows_the_new_facts_and_keeps_what_was_typed(
+    world: World, page: Any, complaints: list[str]
+) -> None:
+    intent, review = high_value(world)
+    page.set_viewport_size({"width": 390, "height": 600})
+    page.goto(f"/reviews/{review.pk}/")
+    world.sandbox.call(
+        "POST",
+        "/_control/entries",
+        {"order": intent.subject, "amount_minor": 1, "currency": "EUR", "idempotency_key": intent.idempotency_key},
+    )
+    page.fill("[name=note]", "a long thought")
+    page.select_option("[name=reason]", "ledger")
+    page.click("button[value=confirm]")
+    page.wait_for_selector("text=the facts have changed since you opened this page")
+    assert page.input_value("[name=note]") == "a long thought"
+    assert page.locator("table.facts").count() == 2
+    page.wait_for_function("document.querySelector('#main [role=alert]').getBoundingClientRect().top >= 0")
+    assert [said for said in complaints if "409" not in said] == []
+    assert Intent.objects.get(pk=intent.pk).status == "unknown"
+
+
+def test_enter_in_a_field_decides_nothing(world: World, page: Any) -> None:
+    intent, review = high_value(world)
+    page.goto(f"/reviews/{review.pk}/")
+    page.select_option("[name=reason]", "ledger")
+    page.focus("[name=settled_amount]")
+    page.keyboard.press("Enter")
+    page.wait_for_timeout(300)
+    assert Intent.objects.get(pk=intent.pk).status == "unknown"
+    assert Review.objects.get(pk=review.pk).closed_at is None
+
+
+def test_it_works_without_javascript(browser: Any, page: Any, live_server: Any) -> None:
+    review = make_held()
+    state = page.context.storage_state()
+    context = browser.new_context(base_url=live_server.url, java_script_enabled=False, storage_state=state)
+    plain = context.new_page()
+    plain.goto(f"/reviews/{review.pk}/")
+    plain.click("text=Take this case")
+    assert "held by you until" in plain.inner_text("main")
+    plain.select_option("[name=reason]", "not_justified")
+    plain.click("button[value=reject]")
+    assert "Rejected: it is not sent." in plain.inner_text("main")
+    context.close()
+
+
+def test_new_cases_are_told_without_moving_anything(page: Any) -> None:
+    make_held()
+    page.goto("/")
+    before = page.locator("tbody tr").first.bounding_box()
+    make_held()
+    page.evaluate("htmx.ajax('GET', document.querySelector('#news').getAttribute('hx-get'), '#news')")
+    page.wait_for_selector("text=1 new case — show")
+    assert page.locator("tbody tr").first.bounding_box() == before
+    page.click("text=1 new case — show")
+    page.wait_for_function("document.querySelectorAll('tbody tr').length === 2")
+
+
+def test_eighteen_cases_fit_on_a_laptop_screen(page: Any) -> None:
+    kind = factories.make_kind()
+    for _ in range(18):
+        make_held(kind)
+    page.goto("/")
+    last = page.locator("tbody tr").nth(17).bounding_box()
+    assert last["y"] + last["height"] <= 900
+    assert last["height"] == pytest.approx(36, abs=1)
+
+
+@pytest.mark.parametrize("width", [390, 768, 1440])
+def test_no_page_is_wider_than_the_screen(page: Any, width: int) -> None:
+    review = make_held(subject="order-" + "9" * 120, note="x" * 500)
+    page.set_viewport_size({"width": width, "height": 844})
+    for path in ("/", f"/reviews/{review.pk}/", "/intents/", f"/intents/{review.intent_id}/"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
