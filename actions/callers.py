@@ -12,7 +12,7 @@ from django.db import transaction
 
 from actions import evidence, outcomes, times, transitions
 from actions.canonical import digest
-from actions.errors import MayHaveHappened, NotApproved, NotExecutedByCaller, NotFound
+from actions.errors import MayHaveHappened, NotApproved, NotExecutedByCaller, NotFound, TooLate
 from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, EvidenceKind, Executor, Intent, Result
 from actions.outcomes import Outcome
@@ -24,7 +24,7 @@ def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | No
     """The open attempt that this token may send, claimed now or before.
 
     Raises MayHaveHappened when another token claimed it or it is past sending, NotApproved while it is held,
-    NotExecutedByCaller when Landed sends it itself.
+    TooLate when it was withdrawn, NotExecutedByCaller when Landed sends it itself.
     """
     with transaction.atomic():
         intent = for_change(Intent).select_related("downstream").get(pk=intent_id)
@@ -36,6 +36,8 @@ def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | No
             return open_  # past its lease nobody may send, whether or not a clock has noticed
         if intent.status == Status.HELD:
             raise NotApproved(intent=intent)
+        if intent.status == Status.CANCELLED:
+            raise TooLate("It was withdrawn; it may not be sent any more.", intent=intent)
         if intent.status != Status.RECORDED:
             raise MayHaveHappened(intent=intent)
         if intent.send_before is not None and intent.send_before <= now:

@@ -49,6 +49,16 @@ def to_minor(text: str, currency: str) -> int:
     return minor
 
 
+def describe(minor: int | None, currency: str) -> str:
+    """`640.00 EUR` for people; also for what a ledger claims in a currency that we don't know. Never raises."""
+    if minor is None:
+        return "no amount"
+    try:
+        return f"{to_text(minor, currency)} {currency}"
+    except BadAmount:
+        return f"{minor} minor units of {currency or 'no currency'}"
+
+
 def to_text(minor: int, currency: str) -> str:
     """1999, "EUR" → `"19.99"`; 500, "JPY" → `"500"`."""
     decimals = exponent(currency)

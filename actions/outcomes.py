@@ -92,7 +92,7 @@ def apply_outcome(
             return for_reading(intent.pk)
         if attempt.fence != intent.fence:
             if outcome.result in (Result.CONFIRMED, Result.ACCEPTED):
-                transitions.note(intent.pk, now=at, next_check_at=at)
+                _look_soon(intent, at)
             return intent
         return _move(intent, attempt, outcome, actor=actor, actor_id=actor_id, evidence=tuple(evidence), at=at)
 
@@ -126,6 +126,12 @@ def _compare(intent: Intent, attempt: Attempt, outcome: Outcome, at: datetime) -
     if (no_effect and says_yes) or (intent.status == Status.CONFIRMED and says_no):
         hooks.tell_contradiction(intent, attempt)
     elif not intent.settled and says_yes:
+        _look_soon(intent, at)
+
+
+def _look_soon(intent: Intent, at: datetime) -> None:
+    """A yes that may not settle it is a reason to look, where there is a book to look into."""
+    if policy.can_look_up(policy.read(intent.policy.text)):
         transitions.note(intent.pk, now=at, next_check_at=at)
 
 

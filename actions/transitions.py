@@ -142,7 +142,8 @@ def note(intent_id: UUID, *, fence: int | None = None, now: datetime | None = No
 
     Not history: what must be remembered is a transition, a check, a decision or evidence.
     """
-    assert not {"status", "version"} & set(columns), "status has one writer: apply()"
+    if written := {"status", "version", "chain_head", "chain_length"} & set(columns):
+        raise ValueError(f"{', '.join(sorted(written))}: history has one writer, apply()")
     found = Intent.objects.filter(pk=intent_id)
     if fence is not None:
         found = found.filter(fence=fence)

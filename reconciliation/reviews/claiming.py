@@ -31,8 +31,14 @@ def why_not(review_id: int) -> ReviewHeld | ReviewClosed | NotFound:
     if review is None:
         return NotFound()
     if review.closed_at is not None:
-        return ReviewClosed(review_id=review.pk)
+        return closed(review)
     return ReviewHeld(owner=review.owner, until=review.lease_until)
+
+
+def closed(review: Review) -> ReviewClosed:
+    """Told to whoever comes second: by whom and when."""
+    last = review.decisions.exclude(person=None).select_related("person").order_by("-id").first()
+    return ReviewClosed(by=last.person if last else None, at=review.closed_at, how=review.closed_how)
 
 
 def release(review_id: int, *, person: User) -> None:

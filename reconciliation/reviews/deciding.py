@@ -14,7 +14,7 @@ from django.db import transaction
 from django.db.models import QuerySet
 
 from actions import evidence, history, policy, times
-from actions.errors import BadDecision, LandedError, NotFound, ReviewClosed, SeenIsStale
+from actions.errors import BadDecision, LandedError, NotFound, SeenIsStale
 from actions.locking import for_change
 from actions.models import Evidence, EvidenceKind, Intent
 from reconciliation import checks
@@ -140,14 +140,8 @@ def _open(review_id: int) -> Review:
     if review is None:
         raise NotFound()
     if review.closed_at is not None:
-        raise closed(review)
+        raise claiming.closed(review)
     return review
-
-
-def closed(review: Review) -> ReviewClosed:
-    """Told to whoever comes second: by whom and when."""
-    last = review.decisions.exclude(person=None).select_related("person").order_by("-id").first()
-    return ReviewClosed(by=last.person if last else None, at=review.closed_at, how=review.closed_how)
 
 
 def _refuse_incomplete(ballot: _Ballot) -> None:
@@ -215,7 +209,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
 
 def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: User, now: datetime) -> None:
     if review.closed_at is not None:
-        raise closed(review)
+        raise claiming.closed(review)
     if not claiming.holds(review, person, now):
         raise claiming.why_not(review.pk)
     if waiting().filter(review=review).exists():

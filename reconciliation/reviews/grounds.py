@@ -81,10 +81,5 @@ def _differs(found: dict[str, Any]) -> str:
 
 def _shown(found: dict[str, Any]) -> str:
     rows = LedgerEntry.objects.filter(pk__in=found["candidates"])
-    parts = [
-        f"{money.to_text(row.amount_minor, row.currency)} {row.currency}"
-        if row.amount_minor is not None
-        else row.entry_id
-        for row in rows
-    ]
+    parts = [money.describe(row.amount_minor, row.currency) for row in rows]
     return ", ".join(parts) or "an entry"

@@ -65,9 +65,11 @@ def options(review: Review, *, person: User) -> list[Option]:
 
 def blocked(review: Review, intent: Intent, choice: Choice, *, person: User, now: datetime) -> str:
     """Why this person may not choose it now; "" when they may."""
-    if choice is Choice.FAIL and not people.may_supervise(person) and not absence_counts(review, intent, now):
-        return "The ledger's absence proves nothing yet: a supervisor has to decide this."
-    return ""
+    if choice is not Choice.FAIL or people.may_supervise(person) or absence_counts(review, intent, now):
+        return ""
+    if review.verdict in (Verdict.ABSENT, Verdict.TOO_EARLY):
+        return "That the ledger does not show it proves nothing yet: a supervisor has to decide this."
+    return "The ledger does not say that it did not happen: a supervisor has to decide this."
 
 
 def absence_counts(review: Review, intent: Intent, now: datetime) -> bool:

@@ -10,8 +10,8 @@ from django.contrib.auth.models import User
 from actions import policy, subjects
 from actions.models import Evidence, EvidenceKind, Intent
 from reconciliation.models import Check, Choice, ClosedHow, Decision, LedgerEntry, Purpose, Review
-from reconciliation.reviews import claiming, deciding, facts
-from reconciliation.views import timeline
+from reconciliation.reviews import claiming, deciding
+from reconciliation.views import comparing, timeline
 from reconciliation.views.timeline import Event
 
 # What machines said and saw; notes and comments stand in the timeline.
@@ -51,7 +51,7 @@ class Candidate:
     """A ledger entry beside the intent. `eligible`: the newest look says that it may be the intent's own."""
 
     entry: LedgerEntry
-    rows: list[facts.Row]
+    rows: list[comparing.Row]
     eligible: bool
     differs: str
 
@@ -82,7 +82,7 @@ class Known:
 
 def about(intent: Intent) -> Known:
     newest = intent.checks.order_by("-position").first()
-    found = [_candidate(intent, entry, newest) for entry in facts.entries_for(intent)]
+    found = [_candidate(intent, entry, newest) for entry in comparing.entries_for(intent)]
     evidence = list(intent.evidence.filter(kind__in=RAW).order_by("-pk")[: MOST_EVIDENCE + 1])
     return Known(
         candidates=[c for c in found if c.eligible],
@@ -98,7 +98,7 @@ def about(intent: Intent) -> Known:
 
 
 def _candidate(intent: Intent, entry: LedgerEntry, newest: Check | None) -> Candidate:
-    rows = facts.compare(intent, entry)
+    rows = comparing.compare(intent, entry)
     eligible = newest is not None and entry.pk in newest.grounds_data.get("candidates", [])
     return Candidate(entry, rows, eligible, ", ".join(row.label.lower() for row in rows if row.same is False))
 

@@ -3,9 +3,9 @@
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from actions import money
 from actions.models import Intent
 from reconciliation.models import LedgerEntry
+from reconciliation.views import words
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ def compare(intent: Intent, entry: LedgerEntry) -> list[Row]:
     return [
         _row(
             "Amount",
-            _money(intent.amount_minor, intent.currency),
-            _money(entry.amount_minor, entry.currency),
+            _amount(intent.amount_minor, intent.currency),
+            _amount(entry.amount_minor, entry.currency),
         ),
         _row("Order", intent.subject, entry.subject),
         _row("Key", intent.idempotency_key, entry.key),
@@ -50,8 +50,8 @@ def _row(label: str, intended: str, found: str) -> Row:
     return Row(label, intended or "—", found or "—", intended == found if intended and found else None)
 
 
-def _money(minor: int | None, currency: str) -> str:
-    return "" if minor is None else f"{money.to_text(minor, currency)} {currency}"
+def _amount(minor: int | None, currency: str) -> str:
+    return "" if minor is None else words.amount(minor, currency)
 
 
 def _time(at: datetime | None) -> str:
