@@ -1,6 +1,7 @@
 """What governs an intent: the downstream it goes to and the kind it is of."""
 
 from typing import Any
+from urllib.parse import urlsplit
 
 from django.core.exceptions import ValidationError
 from django.core.validators import MaxValueValidator, MinValueValidator, RegexValidator
@@ -10,6 +11,17 @@ from simple_history.models import HistoricalRecords
 from actions import money
 
 SLUG = RegexValidator(r"^[a-z][a-z0-9_-]{0,63}\Z", "Small letters, digits, - and _, beginning with a letter.")
+
+
+def valid_base_url(value: str) -> None:
+    """http or https, a host (one label is enough inside a cluster), perhaps a port and a path; nothing else."""
+    try:
+        found = urlsplit(value)
+        sound = found.scheme in ("http", "https") and found.hostname and found.port != 0
+    except ValueError:
+        sound = False
+    if not sound or found.username or found.query or found.fragment or not value.isascii() or " " in value:
+        raise ValidationError("An address such as https://api.example.com/base, without user, query or fragment.")
 
 
 class LookUp(models.TextChoices):
@@ -25,7 +37,9 @@ class Downstream(models.Model):
     name = models.CharField(max_length=64, unique=True, validators=[SLUG])
     title = models.CharField(max_length=100)
     connector = models.CharField(max_length=64, help_text="Which connector speaks to it.")
-    base_url = models.URLField(max_length=500, help_text="Where it is; the connector adds the paths.")
+    base_url = models.CharField(
+        max_length=500, validators=[valid_base_url], help_text="Where it is; the connector adds the paths."
+    )
     account = models.CharField(
         max_length=200,
         blank=True,
