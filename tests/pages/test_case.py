@@ -66,6 +66,27 @@ def test_the_answer_comes_first_in_words() -> None:
     assert response.context["headline"] == ("It looks as if it happened.", "The ledger shows one entry.")
 
 
+def test_our_own_amounts_carry_no_mark_of_hidden_characters() -> None:
+    review = make_case()
+    assert review.intent is not None
+    for number, currency in enumerate(["EUR", "XXX"]):
+        LedgerEntry.objects.create(
+            downstream=review.intent.downstream,
+            entry_id=f"re_{number}",
+            role="effect",
+            state="final",
+            subject=review.intent.subject,
+            amount_minor=123_456,
+            currency=currency,
+            first_seen_at=times.now(),
+            last_seen_at=times.now(),
+        )
+    client, _ = log_in()
+    page = text_of(client.get(f"/reviews/{review.pk}/"))
+    assert "U+00A0" not in page
+    assert "minor units of XXX" in page, "a code that no currency has breaks no page"
+
+
 def test_unknown_is_never_called_failed() -> None:
     review = make_case()
     client, _ = log_in()
