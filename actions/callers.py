@@ -1,73 +1,26 @@
-"""Intents that the caller carries out: claiming, and reporting what came of it.
+"""Intents that the caller carries out: `claim`, `take` and `renew` come from `actions.claims`; here are its reports.
 
-The claim's token is minted by the caller and kept here as a digest. Whoever shows it may send, again and again
-while the attempt is open, so a lost response loses nothing; nobody else may, so a second process can't send.
+A report speaks for the attempt that it names. Where the kind doesn't trust its callers, what they say is kept as
+evidence and leads to a look into the books, or to a person; it settles nothing.
 """
 
-from datetime import timedelta
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 
-from actions import evidence, outcomes, times, transitions
-from actions.canonical import digest
-from actions.errors import MayHaveHappened, NotApproved, NotExecutedByCaller, NotFound, TooLate
-from actions.locking import for_change
-from actions.models import Attempt, ClosedBy, EvidenceKind, Executor, Intent, Result
+from actions import evidence, hooks, outcomes, times, transitions
+from actions.canonical import canonical
+from actions.claims import Claim, claim, holds, locked, may_send, renew, stop_of, take
+from actions.errors import ForeignReport, NotFound
+from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, Result
 from actions.outcomes import Outcome
 from actions.reasons import Reason
+from actions.redaction import redact_values
 from actions.statuses import Actor, Status
 
-
-def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | None = None) -> Attempt:
-    """The open attempt that this token may send, claimed now or before.
-
-    Raises MayHaveHappened when another token claimed it or it is past sending, NotApproved while it is held,
-    TooLate when it was withdrawn, NotExecutedByCaller when Landed sends it itself.
-    """
-    with transaction.atomic():
-        intent = for_change(Intent).select_related("downstream").get(pk=intent_id)
-        if intent.executor != Executor.CALLER:
-            raise NotExecutedByCaller(intent=intent)
-        now = times.now()
-        open_ = intent.attempts.filter(closed_at__isnull=True).first()
-        if open_ is not None and open_.claim_token_digest == digest(claim_token) and open_.lease_until > now:
-            return open_  # past its lease nobody may send, whether or not a clock has noticed
-        if intent.status == Status.HELD:
-            raise NotApproved(intent=intent)
-        if intent.status == Status.CANCELLED:
-            raise TooLate("It was withdrawn; it may not be sent any more.", intent=intent)
-        if intent.status != Status.RECORDED:
-            raise MayHaveHappened(intent=intent)
-        if intent.send_before is not None and intent.send_before <= now:
-            raise MayHaveHappened("Its time to be sent is over.", intent=intent)
-        down = intent.downstream
-        lease = now + (
-            timedelta(seconds=lease_s) if lease_s else timedelta(milliseconds=down.deadline_ms + down.lease_margin_ms)
-        )
-        transitions.apply(
-            intent_id,
-            expected=Status.RECORDED,
-            to=Status.SUBMITTED,
-            actor=Actor.CALLER,
-            actor_id=actor_id,
-            reason=Reason.CLAIMED,
-            now=now,
-            fence=intent.fence,
-            new_fence=intent.fence + 1,
-            lease_until=lease,
-            first_maybe_sent_at=intent.first_maybe_sent_at or now,
-        )
-        return Attempt.objects.create(
-            intent=intent,
-            number=intent.attempts.count() + 1,
-            fence=intent.fence + 1,
-            executor=Executor.CALLER,
-            claim_token_digest=digest(claim_token),
-            claimed_at=now,
-            lease_until=lease,
-        )
+__all__ = ["Claim", "claim", "may_send", "renew", "report", "reported", "stop_of", "take"]
 
 
 def report(
@@ -77,37 +30,113 @@ def report(
     content: dict[str, Any],
     actor_id: str,
     number: int | None = None,
+    claim_token: str | None = None,
+    trusted: bool = True,
 ) -> Intent:
-    """Takes a trusted caller's report about its attempt (`number`; None: the newest one).
+    """Takes a caller's report about its attempt (`number`; None: the newest one) and returns the intent after it.
 
-    Raises NotExecutedByCaller for an intent that Landed sends, and changes nothing; NotFound without an attempt.
+    `claim_token` None: the application itself, which needs none. The same report again changes nothing.
+
+    Raises NotExecutedByCaller for an intent that Landed sends, and keeps nothing; NotFound without an attempt and
+    ForeignReport for another token's one: those are kept as evidence.
     """
     with transaction.atomic():
-        intent = for_change(Intent).get(pk=intent_id)
-        if intent.executor != Executor.CALLER:
-            raise NotExecutedByCaller(intent=intent)
+        intent = locked(intent_id)
         attempts = intent.attempts.order_by("-number")
-        attempt = (attempts.filter(number=number) if number else attempts).first()
-        if attempt is None:
-            raise NotFound("This intent has no such attempt: claim it first.")
+        attempt = (attempts if number is None else attempts.filter(number=number)).first()
         now = times.now()
-        seen = evidence.store(
-            intent_id=intent_id,
-            attempt=attempt,
-            kind=EvidenceKind.REPORT,
-            source=actor_id,
-            content=content,
-            now=now,
-        )
-        return outcomes.apply_outcome(
+        if attempt is None:
+            _keep(intent, None, content, actor_id, now)
+        elif claim_token is not None and not holds(attempt, claim_token):
+            _, is_new = _keep(intent, attempt, content | {"claimed_by": "another token"}, actor_id, now)
+            if is_new and outcome.result is Result.CONFIRMED:
+                # Whoever may not send says that it did: a reason to look.
+                outcomes.compare(intent, attempt, outcome, now)
+        else:
+            return _take_report(intent, attempt, outcome, content, actor_id, trusted=trusted, now=now)
+    if attempt is None:
+        raise NotFound("This intent has no such attempt: claim it first.")
+    raise ForeignReport(intent=outcomes.for_reading(intent_id))
+
+
+def _keep(
+    intent: Intent, attempt: Attempt | None, content: dict[str, Any], source: str, now: datetime
+) -> tuple[Evidence, bool]:
+    """The evidence of this report, and whether it says anything new."""
+    text = canonical(redact_values(content))
+    said = Evidence.objects.filter(intent=intent, attempt=attempt, kind=EvidenceKind.REPORT, source=source, text=text)
+    if (found := said.first()) is not None:
+        return found, False
+    stored = evidence.store(
+        intent_id=intent.pk, attempt=attempt, kind=EvidenceKind.REPORT, source=source, content=content, now=now
+    )
+    return stored, True
+
+
+def _take_report(
+    intent: Intent,
+    attempt: Attempt,
+    said: Outcome,
+    content: dict[str, Any],
+    actor_id: str,
+    *,
+    trusted: bool,
+    now: datetime,
+) -> Intent:
+    seen, is_new = _keep(intent, attempt, content, actor_id, now)
+    first_word = attempt.closed_at is None
+    if trusted or first_word:
+        outcomes.apply_outcome(
             attempt.pk,
-            outcome,
+            said if trusted else _doubtful(said),
             actor=Actor.CALLER,
             actor_id=actor_id,
             closed_by=ClosedBy.REPORT,
             evidence=[seen],
             now=now,
         )
+    found = outcomes.for_reading(intent.pk)
+    if not is_new:
+        return found
+    if not trusted:
+        outcomes.compare(found, attempt, said, now)
+    _look_again(found, attempt, said, actor_id, seen, trusted=trusted, now=now)
+    return outcomes.for_reading(intent.pk)
+
+
+def _doubtful(said: Outcome) -> Outcome:
+    """What an untrusted report proves of its attempt: nothing. What it says is in the evidence."""
+    unknown = said.result is Result.NO_ANSWER
+    return Outcome(result=Result.NO_ANSWER, reason=said.reason if unknown else Reason.REPORT_UNVERIFIED)
+
+
+def _look_again(
+    intent: Intent, attempt: Attempt, said: Outcome, actor_id: str, seen: Evidence, *, trusted: bool, now: datetime
+) -> None:
+    """What a new report may ask for beside the move of its own attempt."""
+    if intent.status == Status.SUBMITTED and attempt.fence != intent.fence and said.result is Result.CONFIRMED:
+        # An earlier attempt is said to have happened after all: the current one may not be sent on top of it.
+        transitions.apply(
+            intent.pk,
+            expected=Status.SUBMITTED,
+            to=Status.UNKNOWN,
+            actor=Actor.CALLER,
+            actor_id=actor_id,
+            reason=Reason.EARLIER_ATTEMPT_OPEN,
+            evidence=[seen],
+            now=now,
+        )
+        outcomes.look_soon(intent, now)
+    elif intent.status == Status.UNKNOWN and not trusted:
+        outcomes.look_soon(intent, now)
+    elif intent.status == Status.CONFIRMED and said.result is Result.CONFIRMED:
+        _compare_ids(intent, attempt, said)
+
+
+def _compare_ids(intent: Intent, attempt: Attempt, said: Outcome) -> None:
+    """Confirmed under another id than before: there may be two effects."""
+    if said.external_id and intent.external_id and said.external_id != intent.external_id:
+        hooks.tell_contradiction(intent, attempt)
 
 
 def reported(result: Result, *, external_id: str = "", reason: str = "reported") -> Outcome:

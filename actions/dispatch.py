@@ -132,11 +132,12 @@ def _free_places(now: datetime) -> dict[int, int]:
 
 def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
     down = intent.downstream
-    target, wanted = target_of(down), wanted_of(intent)
+    target = target_of(down)
     if down.secret_env and target.secret is None:
         _put_off(intent, f"the environment variable {down.secret_env} is not set here", now)
         return None
     try:
+        wanted = wanted_of(intent)
         call = registry.get(down.connector).build(target, wanted)
         transport.check(call)
     except NotSendable as wrong:
@@ -225,7 +226,8 @@ def _hold(intent: Intent, now: datetime) -> None:
         reason=Reason.HELD_ON_DISPUTE,
         now=now,
         hold_reasons="contradiction",
-        approve_before=now + timedelta(seconds=rules.approval_expires_s),
+        # Only what was proven not to be sent expires as cancelled.
+        approve_before=now + timedelta(seconds=rules.approval_expires_s) if outcomes.proven_unsent(intent) else None,
     )
 
 
@@ -272,6 +274,8 @@ def save(claimed: Claimed, reply: transport.Reply) -> Intent:
         currency=answer.currency or "",
     )
     with transaction.atomic():
+        # First of all: rows that refer to the intent share its key, and whoever settles it would wait for them.
+        for_change(Intent).get(pk=claimed.intent_id)
         now = times.now()
         attempt = Attempt.objects.get(pk=claimed.attempt_id)
         seen = evidence.store(

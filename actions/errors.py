@@ -104,6 +104,10 @@ class KindPaused(LandedError):
     code, title, retryable = "kind_paused", "This kind takes no proposals at the moment.", True
 
 
+class DownstreamPaused(LandedError):
+    code, title, retryable = "downstream_paused", "Nothing is sent to this downstream at the moment.", True
+
+
 # What has happened meanwhile
 
 
@@ -113,6 +117,21 @@ class TooLate(LandedError):
 
 class MayHaveHappened(LandedError):
     code, title = "may_have_happened", "Somebody else claimed this intent; it may have been sent."
+
+
+class PastSendBefore(MayHaveHappened):
+    code, title = "past_send_before", "Its time to be sent is over; it will be withdrawn."
+
+
+class LeaseOver(LandedError):
+    code, title = "lease_over", "The attempt is closed or its lease is over; nobody may send it any more."
+
+
+class ForeignReport(LandedError):
+    code, title = (
+        "foreign_report",
+        "Another token claimed this attempt: the report is kept as evidence and speaks for nothing.",
+    )
 
 
 class NotApproved(LandedError):

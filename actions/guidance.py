@@ -34,6 +34,7 @@ class Situation:
     """What the advice rests on: the intent as it is now, and who asks.
 
     `own`: the reader's own intent, not one of its group. `may_send`: the reader holds the open attempt's token.
+    `stopped`: its agent, kind or downstream is paused.
     `effect_elsewhere`: the downstream said that the same effect exists already, by another request.
     """
 
@@ -46,6 +47,7 @@ class Situation:
     review_due_at: datetime | None = None
     own: bool = True
     may_send: bool = False
+    stopped: bool = False
     attempt_open: bool = False
     effect_elsewhere: bool = False
     lease_until: datetime | None = None
@@ -66,6 +68,10 @@ class Situation:
     def too_old_to_send(self) -> bool:
         return self.send_before is not None and self.send_before <= self.now
 
+    @property
+    def can_be_claimed(self) -> bool:
+        return self.status is Status.RECORDED and not self.too_old_to_send and not self.stopped
+
 
 def next_step(at: Situation) -> Step:
     if at.settled:
@@ -74,7 +80,7 @@ def next_step(at: Situation) -> Step:
         return Step.WAIT_FOR_PERSON
     if not at.by_caller or not at.own:
         return Step.WAIT
-    if at.may_send or (at.status is Status.RECORDED and not at.too_old_to_send):
+    if at.may_send or at.can_be_claimed:
         return Step.SEND
     return Step.REPORT if at.status is Status.SUBMITTED and at.attempt_open else Step.WAIT
 
@@ -139,6 +145,9 @@ _RECORDED_FOR_CALLER = (
     "It is recorded and nothing has been sent yet: claim it first, then send it with its idempotency key, "
     "then report what came of it."
 )
+_STOPPED = (
+    "It is recorded and nothing has been sent yet; at the moment it may not be sent. Read this record again later."
+)
 _RECORDED_WITH_PERSON = "It is recorded and nothing has been sent yet; a person is looking at it."
 _TOO_OLD = "Its time to be sent is over and nothing was sent; it will be withdrawn."
 _SENDING = "It is being sent; whether it happens is not known yet. Don't propose it again: a repeat will be refused."
@@ -191,7 +200,7 @@ def _message_of_recorded(at: Situation) -> str:
     if at.too_old_to_send:
         return _TOO_OLD
     if at.by_caller:
-        return _RECORDED_FOR_CALLER
+        return _STOPPED if at.stopped else _RECORDED_FOR_CALLER
     return _NOT_LEFT if at.reason == Reason.NOT_SENT else _RECORDED
 
 

@@ -33,6 +33,8 @@ def ring(queue: str) -> bool:
     try:
         jobs = django_rq.get_queue(queue)
         if not jobs.connection.set(_bell(queue), "1", nx=True, ex=_THINNED_S):
+            if not 0 <= jobs.connection.ttl(_bell(queue)) <= _THINNED_S:
+                jobs.connection.expire(_bell(queue), _THINNED_S)  # not ours: it would silence every ring to come
             return True
         jobs.enqueue_call(
             _ENTRY[queue],

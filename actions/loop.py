@@ -10,6 +10,8 @@ from collections.abc import Callable
 from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from typing import TypeVar
 
+from django.db import DatabaseError, InterfaceError
+
 log = logging.getLogger(__name__)
 
 Claimed = TypeVar("Claimed")
@@ -45,15 +47,23 @@ def run(
     """
     stop_claiming = time.monotonic() + budget_s
     under_way: dict[Future[Result], Claimed] = {}
-    total = 0
+    total, failed = 0, None
     pool = ThreadPoolExecutor(slots, thread_name_prefix="landed")
     try:
         while True:
             free = slots - len(under_way)
-            claimed = claim(free) if free and not stopping.is_set() and time.monotonic() < stop_claiming else []
+            may = free and not failed and not stopping.is_set() and time.monotonic() < stop_claiming
+            try:
+                claimed = claim(free) if may else []
+            except (DatabaseError, InterfaceError) as away:
+                # The answers under way are not lost with it; they are saved, and saving tries for longer.
+                claimed, failed = [], away
+                log.warning("claiming failed; what is under way is finished first: %s", away)
             total += len(claimed)
             under_way |= {pool.submit(work, one): one for one in claimed}
             if not under_way:
+                if failed:
+                    raise failed
                 return total
             for future in wait(under_way, timeout=POLL_S, return_when=FIRST_COMPLETED).done:
                 _save(save, under_way.pop(future), future)

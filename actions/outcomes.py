@@ -85,14 +85,14 @@ def apply_outcome(
         if not _close(attempt, outcome, closed_by, at):
             # Heard before: the same twice is one answer. Another one than before is kept, and contradicts.
             if outcome.result != before:
-                _compare(intent, attempt, outcome, at)
+                compare(intent, attempt, outcome, at)
             return for_reading(intent.pk)
         if intent.settled:
-            _compare(intent, attempt, outcome, at)
+            compare(intent, attempt, outcome, at)
             return for_reading(intent.pk)
         if attempt.fence != intent.fence:
             if outcome.result in (Result.CONFIRMED, Result.ACCEPTED):
-                _look_soon(intent, at)
+                look_soon(intent, at)
             return intent
         return _move(intent, attempt, outcome, actor=actor, actor_id=actor_id, evidence=tuple(evidence), at=at)
 
@@ -115,21 +115,19 @@ def for_reading(intent_id: UUID) -> Intent:
     return Intent.objects.select_related("policy").get(pk=intent_id)
 
 
-def _compare(intent: Intent, attempt: Attempt, outcome: Outcome, at: datetime) -> None:
+def compare(intent: Intent, attempt: Attempt, outcome: Outcome, at: datetime) -> None:
     """What an attempt says late or twice may contradict where its intent is by now; then a person looks at it."""
     says_yes = outcome.result in (Result.CONFIRMED, Result.ACCEPTED)
-    # A refusal speaks for its own attempt; it contradicts only what that attempt alone can have done.
-    says_no = outcome.result is Result.REFUSED and all(
-        other.harmless for other in intent.attempts.exclude(pk=attempt.pk)
-    )
+    # A no speaks for its own attempt; it contradicts only what that attempt alone can have done.
+    says_no = outcome.result in HARMLESS and all(other.harmless for other in intent.attempts.exclude(pk=attempt.pk))
     no_effect = intent.status in (Status.FAILED, Status.RECORDED, Status.CANCELLED)
     if (no_effect and says_yes) or (intent.status == Status.CONFIRMED and says_no):
         hooks.tell_contradiction(intent, attempt)
     elif not intent.settled and says_yes:
-        _look_soon(intent, at)
+        look_soon(intent, at)
 
 
-def _look_soon(intent: Intent, at: datetime) -> None:
+def look_soon(intent: Intent, at: datetime) -> None:
     """A yes that may not settle it is a reason to look, where there is a book to look into."""
     if policy.can_look_up(policy.read(intent.policy.text)):
         transitions.note(intent.pk, now=at, next_check_at=at)

@@ -38,6 +38,7 @@ class Reason(TextChoices):
     PENDING_TOO_LONG = "pending_too_long", "The downstream has not finished it for too long."
     REPORTED = "reported", "The caller reported it."
     REPORTED_UNKNOWN = "reported_unknown", "The caller doesn't know whether it happened."
+    REPORT_UNVERIFIED = "report_unverified", "The caller reported an outcome, which is being verified."
     REPLAYED = "replayed", "It was sent again with the same key."
     # found out
     FOUND_IN_LEDGER = "found_in_ledger", "The ledger shows it."

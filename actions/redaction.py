@@ -24,9 +24,12 @@ _UUID = re.compile(r"[0-9]{8}-[0-9]{4}-[0-9]{4}-[0-9]{4}-[0-9]{12}", re.ASCII)
 _IBAN_START = re.compile(r"(?<![0-9A-Za-z])[A-Za-z]{2}[0-9]{2}(?= ?[0-9A-Za-z])", re.ASCII)
 _BEARER = re.compile(r"(?i)\b(bearer|basic)\s+(?=[A-Za-z._~+/=:-]*[0-9])[A-Za-z0-9._~+/=:-]{8,}")
 _SECRET_NAME = re.compile(r"(?i)secret|password|api_?key|access_?token|authorization")
+# Names are cut off at a length: without one, a long row of such words takes the square of its length.
 _SECRET_FIELD = re.compile(
-    r'(?i)("[a-z_-]*(?:secret|password|api_?key|access_?token|authorization)[a-z_-]*"\s*:\s*)"(?:[^"\\]|\\.)*"'
+    r'(?i)("[a-z_-]{0,64}(?:secret|password|api_?key|access_?token|authorization)[a-z_-]{0,64}"\s*:\s*)'
+    r'"(?:[^"\\]|\\.)*"'
 )
+_LONGEST_CARD = 19
 
 
 def redact(text: str, *, secrets: Iterable[str | None] = ()) -> str:
@@ -70,7 +73,7 @@ def _cards(found: re.Match[str]) -> str:
     groups = re.split(r"([ -])", found[0])  # group, separator, group, …
     done, at = "", 0
     while at < len(groups):
-        end = next((end for end in range(len(groups), at, -2) if _is_card("".join(groups[at:end:2]))), None)
+        end = _card_end(groups, at)
         if end is None:
             done += "".join(groups[at : at + 2])
             at += 2
@@ -78,6 +81,18 @@ def _cards(found: re.Match[str]) -> str:
             done += f"{MASK}…{''.join(groups[at:end:2])[-4:]}" + "".join(groups[end : end + 1])
             at = end + 1
     return done
+
+
+def _card_end(groups: list[str], at: int) -> int | None:
+    """Where the longest card number that begins at this group ends; None when none does."""
+    digits, found = "", None
+    for end in range(at + 1, len(groups) + 1, 2):
+        digits += groups[end - 1]
+        if len(digits) > _LONGEST_CARD:
+            break  # a text may be one row of groups a megabyte long
+        if _is_card(digits):
+            found = end
+    return found
 
 
 def _ibans(text: str) -> str:

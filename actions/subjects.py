@@ -73,9 +73,11 @@ def related(one: str, other: str) -> bool:
 def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> list[Intent]:
     """The intents of the subject's family that keep another one from being sent, oldest first.
 
-    Those that hold the guard, and disputed ones. Hold `lock_family` while acting on the answer.
+    Those that hold the guard or may be sent without it (the waiver was for them, not for whatever comes next), and
+    disputed ones. Hold `lock_family` while acting on the answer.
     """
-    open_ = Q(status__in=list(UNSETTLED), guard_key__isnull=False) | Q(disputed=True)
+    guards = Q(guard_key__isnull=False) | Q(guard_waived=True)
+    open_ = (Q(status__in=list(UNSETTLED)) & guards) | Q(disputed=True)
     family = (
         Intent.objects.select_related("agent", "kind", "policy", "downstream")
         .filter(open_, kind_id=kind_id, family=family_of(subject))

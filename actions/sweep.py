@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Q
 
 from actions import dispatch, outcomes, times, transitions
@@ -69,6 +69,10 @@ def _each(ids: Iterable[UUID], act: Callable[[UUID, datetime], object], now: dat
             changed += 1
         except StaleTransition:
             continue
+        except (OperationalError, InterfaceError):
+            raise  # the database is away, for every row
+        except Exception:
+            log.exception("the sweep can't handle intent %s", intent_id)
     return changed
 
 

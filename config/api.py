@@ -3,6 +3,7 @@
 from ninja import NinjaAPI
 
 from actions.api import handlers
+from actions.api.attempts import router as attempts
 from actions.api.intents import router as intents
 from actions.api.me import router as me
 
@@ -16,6 +17,7 @@ api = NinjaAPI(
     urls_namespace="api",
 )
 api.add_router("", intents)
+api.add_router("", attempts)
 api.add_router("", me)
 handlers.install(api)
 

@@ -171,6 +171,8 @@ LANDED_UNDO_S = env.int("LANDED_UNDO_S", 0)
 LANDED_CLOCK_S = env.float("LANDED_CLOCK_S", 1.0)
 # How many sendings one worker process has under way at once.
 LANDED_SEND_SLOTS = env.int("LANDED_SEND_SLOTS", 8)
+# How many requests of one web process may wait (Prefer: wait) at once; each keeps one of its threads.
+LANDED_WAITERS = env.int("LANDED_WAITERS", 4)
 
 LOGGING = {
     "version": 1,

@@ -62,7 +62,7 @@ class RingWorker(SimpleWorker):
             self.set_state(WorkerStatus.IDLE)
             while True:
                 super().heartbeat()
-                self.runner.in_touch()
+                self.runner.alive()
                 if self.should_run_maintenance_tasks:
                     self.run_maintenance_tasks()  # type: ignore[no-untyped-call]
                 try:
@@ -75,6 +75,7 @@ class RingWorker(SimpleWorker):
                         death_penalty_class=self.death_penalty_class,
                     )
                 except DequeueTimeout:
+                    self.runner.in_touch()  # not before: a queue that can't be read may well take a heartbeat
                     continue
                 if found is not None:
                     found[0].redis_server_version = self.get_redis_server_version()  # type: ignore[no-untyped-call]
@@ -93,6 +94,10 @@ class RingWorker(SimpleWorker):
                 self.lose(away)
             finally:
                 close_old_connections()
+            if self.lost:
+                self.runner.owe_a_look()  # the ring is off the queue, and perhaps nothing was done for it
+            else:
+                self.runner.in_touch()
 
     def heartbeat(self, timeout: int | None = None, pipeline: Any = None) -> None:
         try:
@@ -100,11 +105,8 @@ class RingWorker(SimpleWorker):
         except RedisError as away:
             self.lose(away)
 
-    def check_for_suspension(self, burst: bool) -> None:
-        try:
-            super().check_for_suspension(burst)
-        except RedisError as away:
-            self.lose(away)
+    # Policy pauses downstreams, kinds and agents, in the database; a key in Redis must not stop the work.
+    def check_for_suspension(self, burst: bool) -> None: ...
 
     def lose(self, away: RedisError) -> None:
         if not self.lost:
@@ -135,7 +137,9 @@ class Runner:
         self._beat = beat
         self._stop_asked_at: float | None = None
         self._busy = 0
-        self._last_touch = time.monotonic()
+        self._last_touch = self._last_look = time.monotonic()
+        self._owes_a_look = False
+        self._losses = 0
         self._worker: RingWorker | None = None
 
     def obey_signals(self) -> None:
@@ -158,9 +162,15 @@ class Runner:
         """While this is held, a signal waits for the end of the work instead of breaking into it."""
         return _Busy(self)
 
-    def in_touch(self) -> None:
-        self._last_touch = time.monotonic()
+    def alive(self) -> None:
         beats.beat(self._beat)
+
+    def in_touch(self) -> None:
+        """Rings can come: Redis was waited on for one, or one was answered."""
+        self._last_touch, self._losses = time.monotonic(), 0
+
+    def owe_a_look(self) -> None:
+        self._owes_a_look = True
 
     def run(self, *, burst: bool = False) -> None:
         """Works until stopped; with `burst` until the queues are empty (without Redis: one own look)."""
@@ -171,8 +181,10 @@ class Runner:
                     return self.look() if lost else None
                 if lost:
                     self._bridge()
-                elif self._stop_asked_at is None:
-                    time.sleep(0.1)  # RQ gave up over something else, such as a job that it can't read
+                if self._stop_asked_at is None:
+                    # RQ gave up over something else, such as a job that it can't read; or Redis answers and
+                    # refuses (it is full, a replica, or holds something else under RQ's keys).
+                    time.sleep(min(_LONGEST_WAIT_S, 0.1 * 2**self._losses))
         except StopRequested:
             return None
         return None
@@ -189,14 +201,18 @@ class Runner:
         return not worker.lost
 
     def _bridge(self) -> None:
-        """Until Redis answers again: looks into the database ourselves."""
+        """Until Redis takes writes again: looks into the database ourselves. At least once, when rings have not
+        come for a while: a Redis that answers is not yet one that rings come through."""
         wait_s = 0.1
+        self._losses = min(10, self._losses + 1)
         while self._stop_asked_at is None:
+            now = time.monotonic()
+            if self._owes_a_look or (now - self._last_touch > _PATIENCE_S and now - self._last_look > _LONGEST_WAIT_S):
+                self._owes_a_look = False
+                self.look()
             if _answers():
                 log.warning("Redis answers again")
                 return
-            if time.monotonic() - self._last_touch > _PATIENCE_S:
-                self.look()
             time.sleep(wait_s)
             wait_s = min(_LONGEST_WAIT_S, wait_s * 2)
 
@@ -211,6 +227,7 @@ class Runner:
                     log.exception("a look of our own failed; the next one comes")
                 if self._stop_asked_at is not None:
                     return
+        self._last_look = time.monotonic()
         beats.beat(self._beat)
 
 
@@ -241,6 +258,7 @@ def _make_worker(runner: Runner) -> RingWorker:
 def _answers() -> bool:
     try:
         with django_rq.get_connection(next(iter(settings.RQ_QUEUES))) as connection:
-            return bool(connection.ping())
+            # A write: one that is full, or became a replica, answers PING.
+            return bool(connection.set("landed:takes-writes", "1", ex=60))
     except (RedisError, OSError):
         return False

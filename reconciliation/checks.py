@@ -11,8 +11,10 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import DatabaseError, close_old_connections, transaction
+from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models import F, Q, QuerySet
+from rq.exceptions import AbandonedJobError
+from rq.timeouts import BaseTimeoutException
 
 from actions import dispatch, evidence, history, loop, policy, times, transitions, transport
 from actions.canonical import canonical
@@ -26,7 +28,7 @@ from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation import entries, rules, verdicts
-from reconciliation.models import Check, LedgerEntry, Match, MatchRole, Review, Verdict
+from reconciliation.models import Check, Choice, Decision, LedgerEntry, Match, MatchRole, ReasonCode, Review, Verdict
 from reconciliation.reviews import opening
 from reconciliation.rules import Move, Situation
 from reconciliation.verdicts import Candidate, Facts, Judgement, Look
@@ -74,7 +76,23 @@ def claim(*, limit: int) -> list[Claimed]:
             .filter(due(now))
             .order_by("next_check_at", "id")[:limit]
         )
-        return [claimed for intent in found if (claimed := _claim_one(intent, now)) is not None]
+        return [claimed for intent in found if (claimed := _claim_or_put_off(intent, now)) is not None]
+
+
+def _claim_or_put_off(intent: Intent, now: datetime) -> Claimed | None:
+    """A bug over one intent keeps no other from being looked up; it counts as a look that brought nothing."""
+    try:
+        return _claim_one(intent, now)
+    except DatabaseError:
+        raise
+    except Exception:
+        log.exception("intent %s can't be looked up", intent.pk)
+        rules_ = policy.read(intent.policy.text)
+        waited = (now - (intent.first_maybe_sent_at or intent.status_since)).total_seconds()
+        if not intent.settled and waited >= rules_.review_after_s:
+            opening.open_for_outcome(intent, ReasonCode.STILL_UNKNOWN, now=now)
+        _look_again(intent, rules_, now)
+        return None
 
 
 def _claim_one(intent: Intent, now: datetime) -> Claimed | None:
@@ -105,7 +123,6 @@ def look(claimed: Claimed) -> Looked:
 
     A connector that breaks saw nothing that counts: the book was unavailable to us.
     """
-    connector = registry.get(claimed.connector)
     limits = transport.Limits(
         connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
     )
@@ -113,7 +130,7 @@ def look(claimed: Claimed) -> Looked:
     for way in claimed.ways:
         try:
             found = list(
-                connector.look_up(
+                registry.get(claimed.connector).look_up(
                     claimed.target,
                     claimed.wanted,
                     lambda call: transport.send(call, limits),
@@ -126,8 +143,8 @@ def look(claimed: Claimed) -> Looked:
             log.exception("connector %s can't look up", claimed.connector)
             return Looked(pages=tuple(pages), problem=f"connector_error: {bug!r}")
         pages += found
-        if way == "key" and any(page.entries for page in found):
-            break  # the key is the intent's own: what it names needs no second way
+        if way == "key" and any(e.key == claimed.wanted.idempotency_key for page in found for e in page.entries):
+            break  # the key is the intent's own: what carries it needs no second way
     return Looked(pages=tuple(pages))
 
 
@@ -345,9 +362,8 @@ def _fail(intent: Intent, check: Check, judgement: Judgement, rules_: Policy, no
 def _after_the_end(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
     """A look at a settled intent: facts that contradict it open a case; else it is looked at as often as asked."""
     shows_it = bool(judgement.candidates) and not judgement.entry_failed
-    if intent.status == Status.FAILED and shows_it:
+    if intent.status == Status.FAILED and shows_it and not _judged(intent, check):
         opening.dispute(intent, check=check, now=now)
-        return
     rules_ = policy.read(intent.policy.text)
     made = intent.checks_made + (0 if judgement.verdict is Verdict.UNAVAILABLE else 1)
     left = rules_.recheck_failed_s[made:] if intent.settled_by == SettledBy.ABSENCE else []
@@ -357,6 +373,13 @@ def _after_the_end(intent: Intent, check: Check, judgement: Judgement, now: date
         checks_made=made,
         next_check_at=now + timedelta(seconds=left[0]) if left else None,
     )
+
+
+def _judged(intent: Intent, check: Check) -> bool:
+    """Whether a person has upheld the intent on these very facts."""
+    return Decision.objects.filter(
+        intent=intent, choice=Choice.UPHOLD, seen_digest=check.facts_digest, followed_by__choice=Choice.EFFECT
+    ).exists()
 
 
 def evidence_of(check: Check) -> list[Evidence]:
@@ -375,9 +398,16 @@ def _act_or_leave(claimed: Claimed, looked: Looked) -> None:
     at again."""
     try:
         act(claimed, looked)
-    except (StaleTransition, DatabaseError) as lost:
+    except (StaleTransition, IntegrityError, OperationalError, InterfaceError) as lost:
         log.info("check of %s lost a race: %s", claimed.intent_id, lost)
         close_old_connections()
+    except (BaseTimeoutException, AbandonedJobError):
+        raise  # from outside: the claim runs out and it is looked at again
+    except Exception as bug:
+        # What was seen can't be stored or judged, and would not be the next time. In silence it would be looked
+        # up for ever; as a look that brought nothing it leads to a person.
+        log.exception("what a check of %s saw can't be stored", claimed.intent_id)
+        act(claimed, Looked(pages=(), problem=f"not_storable: {type(bug).__name__}"))
 
 
 def check_by_person(intent_id: UUID, *, person: User) -> Check:

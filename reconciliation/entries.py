@@ -4,6 +4,7 @@ from collections import Counter
 from collections.abc import Iterable
 from datetime import datetime
 
+from actions import subjects
 from actions.canonical import canonical, digest
 from actions.connectors.base import Entry, Page
 from actions.models import Downstream, Evidence, Intent
@@ -34,6 +35,11 @@ def _id_of(entry: Entry, unnamed: Counter[str]) -> str:
     return f"digest:{content}:{unnamed[content]}"
 
 
+def _subject(text: str) -> str:
+    """Cut to fit, it must not become the subject of an intent: those end in no ellipsis of ours."""
+    return text if len(text) <= subjects.MAX else f"{text[: subjects.MAX - 1]}\u2026"
+
+
 def _plain(value: object) -> object:
     if isinstance(value, dict):
         return {str(key): _plain(inner) for key, inner in value.items()}
@@ -53,7 +59,7 @@ def _store(
             "role": entry.role,
             "state": entry.state,
             "key": (entry.key or "")[:255],
-            "subject": (entry.subject or "")[:200],
+            "subject": _subject(entry.subject or ""),
             "amount_minor": entry.amount_minor,
             "currency": (entry.currency or "")[:3],
             "booked_at": entry.booked_at,

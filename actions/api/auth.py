@@ -11,6 +11,7 @@ from actions.models import Agent, Scope, Token
 
 READ: Final = (Scope.READ,)
 PROPOSE: Final = (Scope.PROPOSE,)
+REPORT: Final = (Scope.REPORT,)
 
 
 class Bearer(AuthBase):

@@ -5,7 +5,7 @@ from typing import Any, Final
 
 from actions.api import problems
 from actions.api.listing import DEFAULT_LIMIT, MAX_LIMIT
-from actions.api.schemas import ProposalIn
+from actions.api.schemas import ClaimBodyIn, ProposalIn, ReportIn
 from actions.models import Executor
 from actions.statuses import Status
 
@@ -59,20 +59,40 @@ _KEY: Final = {
     "schema": {"type": "string"},
 }
 
+_PREFER: Final = {
+    "in": "header",
+    "name": "Prefer",
+    "required": False,
+    "description": (
+        "wait=N (RFC 7240): holds the answer for at most N seconds (30) while there is nothing to do but wait. "
+        "Then it carries Preference-Applied; when too many wait already, it comes at once with Retry-After."
+    ),
+    "schema": {"type": "string"},
+}
+
 _BODY: Final = ProposalIn.model_json_schema()
 assert _BODY["properties"]["executor"]["enum"] == Executor.values, "the document must name every executor"
 
 RECORD: Final = _operation(
     (400, 409, 413, 415, 422, 429),
-    parameters=[_KEY],
+    parameters=[_KEY, _PREFER],
     requestBody={"required": True, "content": {"application/json": {"schema": _BODY}}},
 )
-OWN: Final = _operation(())
-READ: Final = _operation((404,))
-HISTORY: Final = READ
-CANCEL: Final = _operation((404, 409))
+
+
+def _body(schema: dict[str, Any]) -> dict[str, Any]:
+    return {"required": True, "content": {"application/json": {"schema": schema}}}
+
+
+CLAIM: Final = _operation((400, 404, 409, 413, 415, 422, 429), requestBody=_body(ClaimBodyIn.model_json_schema()))
+RENEW: Final = CLAIM
+REPORT: Final = _operation((400, 404, 409, 413, 415, 422, 429), requestBody=_body(ReportIn.model_json_schema()))
+OWN: Final = _operation((429,))
+READ: Final = _operation((404, 429), parameters=[_PREFER])
+HISTORY: Final = _operation((404, 429))
+CANCEL: Final = _operation((404, 409, 429))
 LIST: Final = _operation(
-    (400,),
+    (400, 429),
     parameters=[
         _query(
             "status",

@@ -35,7 +35,7 @@ _TIME: Final = re.compile(r"\d{4}-\d{2}-\d{2}[Tt]\d{2}:\d{2}:\d{2}(\.\d+)?([Zz]|
 def read_proposal(body: Mapping[str, Any]) -> Proposal:
     """Raises Invalid that lists every field of a wrong type, every missing and every unknown one."""
     errors: list[dict[str, str]] = []
-    fields = _Fields(body, errors)
+    fields = Fields(body, errors)
     proposal = Proposal(
         kind=fields.required_text("kind"),
         subject=fields.optional_text("subject"),
@@ -71,18 +71,18 @@ def read_time(text: str) -> datetime:
         raise ValueError("There is no such time.") from None
 
 
-class _Fields:
+class Fields:
     """A JSON object being read, and what was wrong with it so far."""
 
     def __init__(self, body: Mapping[str, Any], errors: list[dict[str, str]]) -> None:
         self._body, self._errors = body, errors
 
-    def _wrong(self, name: str, message: str) -> None:
+    def wrong(self, name: str, message: str) -> None:
         self._errors.append({"field": name, "message": message})
 
     def required_text(self, name: str) -> str:
         if name not in self._body:
-            self._wrong(name, "Missing.")
+            self.wrong(name, "Missing.")
             return ""
         return self.text(name, "")
 
@@ -91,7 +91,7 @@ class _Fields:
         # Exactly str: a JSON number with a fraction is a subclass of it here.
         if type(value) is str:
             return value
-        self._wrong(name, "A text.")
+        self.wrong(name, "A text.")
         return default
 
     def optional_text(self, name: str) -> str | None:
@@ -104,30 +104,39 @@ class _Fields:
         # Exactly int: true is one of its subclass. The digits are kept; what they may be is judged later.
         if type(value) in (str, int, Number):
             return str(value)
-        self._wrong(name, 'A decimal string such as "50.00", or a JSON number.')
+        self.wrong(name, 'A decimal string such as "50.00", or a JSON number.')
+        return None
+
+    def whole_number(self, name: str, *, least: int, most: int) -> int | None:
+        """None when it is left out, null, or wrong."""
+        value = self._body.get(name)
+        # Exactly int: true is one of its subclass.
+        if value is None or (type(value) is int and least <= value <= most):
+            return value
+        self.wrong(name, f"A whole number from {least} to {most}.")
         return None
 
     def mapping(self, name: str, *, of_texts: bool = False) -> dict[str, Any]:
         value = self._body.get(name, {})
         if not isinstance(value, dict):
-            self._wrong(name, "An object.")
+            self.wrong(name, "An object.")
             return {}
         if of_texts:
             for key, inner in value.items():
                 if type(inner) is not str:
-                    self._wrong(f"{name}.{key}", "A text.")
+                    self.wrong(f"{name}.{key}", "A text.")
         return value
 
     def time(self, name: str) -> datetime | None:
         text = self.optional_text(name)
         if not text:
             if text == "" and self._body[name] == "":
-                self._wrong(name, "A time with a zone as in RFC 3339, or null.")
+                self.wrong(name, "A time with a zone as in RFC 3339, or null.")
             return None
         try:
             return read_time(text)
         except ValueError as wrong:
-            self._wrong(name, str(wrong))
+            self.wrong(name, str(wrong))
             return None
 
     def uuid(self, name: str) -> UUID | None:
@@ -137,5 +146,5 @@ class _Fields:
         if _UUID.fullmatch(text):
             return UUID(text)
         if type(self._body[name]) is str:
-            self._wrong(name, "The id of an intent, or null.")
+            self.wrong(name, "The id of an intent, or null.")
         return None

@@ -1,6 +1,7 @@
 """The routes about intents. Each reads the request, calls one function and shows what it returned."""
 
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -8,13 +9,13 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
 from actions import jobs, recording, times, withdrawing
-from actions.api import describing, histories, listing, showing
+from actions.api import describing, histories, listing, preferring, showing
 from actions.api.answers import json_response
 from actions.api.auth import PROPOSE, READ, Bearer, agent_of
 from actions.api.fields import read_proposal, refuse_unknown
 from actions.api.intake import read_object, request_key
 from actions.api.schemas import HistoryOut, IntentOut, PageOut
-from actions.errors import Invalid, KeyReused, NotAllowed, NotFound
+from actions.errors import Invalid, KeyReused, NotAllowed
 from actions.models import Agent, Executor, Intent
 from actions.reasons import Reason
 from actions.recording import Proposal, Recorded
@@ -37,9 +38,24 @@ def record_intent(request: HttpRequest) -> HttpResponse:
     body = read_object(request)
     key = request_key(request)
     recorded = _record(_proposal(body, agent, key), agent, key)
+    claim_token = body.get("claim_token")
+    if "Prefer" in request.headers:
+        return preferring.hold(
+            request, agent, recorded.intent.pk, lambda: _as_it_is_now(recorded, agent, claim_token)
+        )
     if recorded.replayed:
-        return _replayed(recorded, agent, body.get("claim_token"))
-    return _recorded(recorded.intent, agent, body.get("claim_token"))
+        return _replayed(recorded, agent, claim_token)
+    return _recorded(recorded.intent, agent, claim_token)
+
+
+def _as_it_is_now(recorded: Recorded, agent: Agent, claim_token: str | None) -> HttpResponse:
+    intent = showing.visible(agent, recorded.intent.pk)
+    if recorded.replayed:
+        return _replayed(replace(recorded, intent=intent), agent, claim_token)
+    body = showing.intent_json(intent, now=times.now(), viewer=agent, claim_token=claim_token)
+    answer = json_response(body, status=201)
+    answer["Location"] = showing.url_of(intent)
+    return answer
 
 
 def _proposal(body: Mapping[str, Any], agent: Agent, key: str) -> Proposal:
@@ -106,10 +122,14 @@ def list_intents(request: HttpRequest) -> HttpResponse:
     openapi_extra=describing.READ,
 )
 def read_intent(request: HttpRequest, intent_id: UUID) -> HttpResponse:
-    """One intent as it is now."""
+    """One intent as it is now; with Prefer: wait=N, as it is once there is something to do or N seconds are over."""
     agent = agent_of(request)
-    intent = _visible(agent, intent_id)
-    return json_response(showing.intent_json(intent, now=times.now(), viewer=agent))
+
+    def answer() -> HttpResponse:
+        intent = showing.visible(agent, intent_id)
+        return json_response(showing.intent_json(intent, now=times.now(), viewer=agent))
+
+    return preferring.hold(request, agent, intent_id, answer)
 
 
 @router.get(
@@ -121,7 +141,7 @@ def read_intent(request: HttpRequest, intent_id: UUID) -> HttpResponse:
 )
 def read_history(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """Everything that happened to it: changes of status, attempts, looks into the books."""
-    return json_response(histories.history_json(_visible(agent_of(request), intent_id)))
+    return json_response(histories.history_json(showing.visible(agent_of(request), intent_id)))
 
 
 @router.post(
@@ -135,19 +155,11 @@ def cancel_intent(request: HttpRequest, intent_id: UUID) -> HttpResponse:
     """Withdraws an intent that was never sent; one that is cancelled already stays as it is."""
     agent = agent_of(request)
     _take_no_fields(request)
-    if _visible(agent, intent_id).agent_id != agent.pk:
+    if showing.visible(agent, intent_id).agent_id != agent.pk:
         raise NotAllowed("Agents of a group read each other's intents; only its own agent withdraws one.")
     withdrawing.cancel(intent_id, actor=Actor.AGENT, actor_id=f"agent:{agent.pk}", reason=Reason.CANCELLED_BY_AGENT)
-    intent = _visible(agent, intent_id)
+    intent = showing.visible(agent, intent_id)
     return json_response(showing.intent_json(intent, now=times.now(), viewer=agent))
-
-
-def _visible(agent: Agent, intent_id: UUID) -> Intent:
-    intent = showing.visible_to(agent).filter(pk=intent_id).first()
-    if intent is None:
-        # Whether it exists is nobody's business who may not see it.
-        raise NotFound("There is no such intent, or it is not yours to see.")
-    return intent
 
 
 def _take_no_fields(request: HttpRequest) -> None:

@@ -67,8 +67,11 @@ HTTP_STATUS: Final[Mapping[type[LandedError], int]] = {
     errors.LimitExceeded: 409,
     # Not 503: nothing is broken, and clients that repeat every 5xx at once would hammer a closed door.
     errors.KindPaused: 409,
+    errors.DownstreamPaused: 409,
     errors.TooLate: 409,
     errors.MayHaveHappened: 409,
+    errors.LeaseOver: 409,
+    errors.ForeignReport: 409,
     errors.NotApproved: 409,
     errors.NotExecutedByCaller: 409,
     errors.InsideTransaction: 409,
@@ -92,6 +95,7 @@ _RETRY_AFTER: Final[Mapping[type[LandedError], int]] = {
     errors.Unavailable: 2,
     errors.RateLimited: 10,
     errors.KindPaused: 60,
+    errors.DownstreamPaused: 60,
 }
 
 
@@ -180,7 +184,10 @@ def _about(error: LandedError, intent: Intent, viewer: Agent | None) -> dict[str
         return found
     if not visible:
         return {}
-    return {"intent": showing.intent_json(intent, now=times.now(), viewer=viewer)}
+    shown = showing.intent_json(intent, now=times.now(), viewer=viewer)
+    if isinstance(error, errors.NotApproved | errors.MayHaveHappened):
+        return {"intent": shown, "next_step": shown["next_step"], "ask_again_at": shown["ask_again_at"]}
+    return {"intent": shown}
 
 
 def _is_plain(value: Any) -> bool:

@@ -7,10 +7,22 @@ from uuid import UUID
 from ninja import Schema
 from pydantic import BaseModel, ConfigDict, Field
 
+from actions import leases
 from actions.guidance import Step
 from actions.statuses import Status
 
-__all__ = ["AgentOut", "HistoryOut", "IntentOut", "KindOut", "KindsOut", "PageOut", "ProposalIn"]
+__all__ = [
+    "AgentOut",
+    "ClaimBodyIn",
+    "ClaimOut",
+    "HistoryOut",
+    "IntentOut",
+    "KindOut",
+    "KindsOut",
+    "PageOut",
+    "ProposalIn",
+    "ReportIn",
+]
 
 _DECIMAL = r"^(0|[1-9][0-9]*)(\.[0-9]+)?$"
 
@@ -96,6 +108,38 @@ class IntentOut(Schema):
     updated_at: datetime
     settled_at: datetime | None
     differs: list[str] = Field([], description="Only on a replay: what was other than stored, and binds nothing.")
+
+
+class ClaimBodyIn(BaseModel):
+    """A token that the caller mints and keeps: whoever shows it may send."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "Claim"})
+
+    claim_token: str = Field(min_length=1, max_length=255, description="Visible ASCII; best 32 random bytes.")
+    lease_s: int | None = Field(
+        None, ge=leases.SHORTEST_S, le=leases.LONGEST_S, description="Seconds; the downstream's own by default."
+    )
+
+
+class ReportIn(BaseModel):
+    """What came of one attempt."""
+
+    model_config = ConfigDict(extra="forbid", json_schema_extra={"title": "Report"})
+
+    attempt: int = Field(ge=1, description="Its number.")
+    claim_token: str = Field(min_length=1, max_length=255)
+    outcome: Literal["confirmed", "failed", "unknown", "not_sent"] = Field(
+        description="failed: definitely refused. No usable answer is unknown, never failed."
+    )
+    external_id: str | None = Field(None, max_length=255, description="The downstream's own id.")
+    answer: dict[str, Any] | None = Field(
+        None, description="What the downstream said; kept as evidence. failed needs it."
+    )
+
+
+class ClaimOut(Schema):
+    attempt: AttemptOut
+    idempotency_key: str = Field(description="Send it with this key and no other.")
 
 
 class PageOut(Schema):

@@ -4,16 +4,15 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime
-from hmac import compare_digest
 from typing import Any, Final
 from uuid import UUID
 
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
-from actions import guidance, policy, reasons
+from actions import callers, guidance, policy, reasons
 from actions.api.answers import time_text
-from actions.canonical import digest
+from actions.errors import NotFound
 from actions.guidance import Situation
 from actions.models import Agent, Attempt, Executor, Intent
 from actions.statuses import Status
@@ -50,7 +49,16 @@ def may_see(viewer: Agent, owner: Agent) -> bool:
 def visible_to(viewer: Agent) -> "QuerySet[Intent]":
     """The intents that `viewer` may read, with everything that `intent_json` needs of other tables' single rows."""
     mine = Q(agent__group=viewer.group) if viewer.group else Q(agent=viewer)
-    return Intent.objects.select_related("agent", "kind", "policy", "look_alike_of__agent").filter(mine)
+    return Intent.objects.select_related("agent", "kind", "policy", "downstream", "look_alike_of__agent").filter(mine)
+
+
+def visible(viewer: Agent, intent_id: UUID) -> Intent:
+    """Raises NotFound, whether it does not exist or is not theirs to see."""
+    intent = visible_to(viewer).filter(pk=intent_id).first()
+    if intent is None:
+        # Whether it exists is nobody's business who may not see it.
+        raise NotFound("There is no such intent, or it is not yours to see.")
+    return intent
 
 
 def url_of(intent: Intent) -> str:
@@ -86,16 +94,17 @@ def situation(
     beside = look_around([intent])[intent.pk] if around is None else around
     last = beside.attempts[-1] if beside.attempts else None
     review = beside.review
+    by_caller = intent.executor == Executor.CALLER
     return Situation(
         status=Status(intent.status),
         reason=intent.status_reason,
         now=now,
-        by_caller=intent.executor == Executor.CALLER,
+        by_caller=by_caller,
         disputed=intent.disputed,
         review_open=review is not None,
         review_due_at=review.due_at if review else intent.approve_before,
         own=viewer is None or viewer.pk == intent.agent_id,
-        may_send=last is not None and _may_send(last, claim_token, now),
+        may_send=last is not None and not intent.settled and _may_send(last, claim_token, now),
         attempt_open=last is not None and last.closed_at is None,
         effect_elsewhere=any(_ELSEWHERE in (one.reason, one.late_reason) for one in beside.attempts),
         lease_until=intent.lease_until,
@@ -112,15 +121,11 @@ def when_to_ask(at: Situation) -> datetime:
     return at.now if found is None else found
 
 
-def _may_send(attempt: Attempt, claim_token: str | None, now: datetime) -> bool:
-    """Whether whoever shows this token may send: it claimed the attempt, and the lease has time left.
-
-    Once the lease is over the clock may call it unknown at any moment, and a look into the books that begins then
-    must not be overtaken by a sending.
-    """
-    if attempt.closed_at is not None or not claim_token or not attempt.claim_token_digest:
-        return False
-    return compare_digest(digest(claim_token), attempt.claim_token_digest) and now < attempt.lease_until
+def _may_send(
+    intent: Intent, attempt: Attempt, review: OpenReview | None, claim_token: str | None, now: datetime
+) -> bool:
+    # While a person finds out whether it happened, nobody does it a second time.
+    return review is None and callers.may_send(intent, attempt, claim_token=claim_token, now=now)
 
 
 def intent_json(

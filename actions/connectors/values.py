@@ -38,7 +38,7 @@ def word(value: Any) -> str | None:
         return None
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, int):
+    if isinstance(value, int) and abs(value) < 10**18:
         return str(value)
     if isinstance(value, str) and not isinstance(value, Number) and len(value) <= MAX_TEXT and value.isprintable():
         return value
@@ -75,7 +75,7 @@ def decimal_amount(value: Any, currency: str | None) -> int | None:
         raise Unreadable(str(exc)) from exc
     if fraction[decimals:].strip("0"):
         raise Unreadable(f"more decimals than {currency} has")
-    return int(sign + whole + fraction[:decimals].ljust(decimals, "0"))
+    return minor_units(int(sign + whole + fraction[:decimals].ljust(decimals, "0")))
 
 
 def currency_code(value: Any) -> str | None:

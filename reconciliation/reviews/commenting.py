@@ -5,6 +5,7 @@ from django.db import transaction
 
 from actions import evidence, history, times
 from actions.errors import Invalid, NotFound
+from actions.locking import for_change
 from actions.models import EvidenceKind, Intent
 from reconciliation.models import Comment, Review
 from reconciliation.reviews import people
@@ -22,6 +23,9 @@ def comment(review_id: int, *, person: User, text: str) -> Comment:
         review = Review.objects.filter(pk=review_id).first()
         if review is None:
             raise NotFound()
+        if review.intent_id is not None:
+            # First of all: the text refers to the intent, and whoever settles it meanwhile would wait for us.
+            for_change(Intent).get(pk=review.intent_id)
         now = times.now()
         kept = evidence.store(
             intent_id=review.intent_id,

@@ -216,6 +216,8 @@ def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: Use
         raise BadDecision("This case is decided already; the decision takes effect in a moment.")
     if intent.version != ballot.seen.version:
         raise SeenIsStale()
+    if _facts_moved(review, intent, ballot.choice, ballot.seen.digest):
+        raise SeenIsStale()
     if ballot.choice not in options.choices_for(review, intent):
         raise BadDecision("This can't be decided here.")
     if why := options.blocked(review, intent, ballot.choice, person=person, now=now):
@@ -223,6 +225,16 @@ def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: Use
     if review.recommendation and review.recommendation != ballot.choice and not ballot.note:
         raise BadDecision("Deciding against the recommendation needs a note that says why.")
     _refuse_wrong_entry(intent, ballot)
+
+
+def _facts_moved(review: Review, intent: Intent, choice: Choice, digest: str) -> bool:
+    """Whether the newest look that was complete showed other entries than the person saw: the status may well
+    stay where it is. A look that failed shows nothing, old or new."""
+    if choice not in (*_OUTCOMES, Choice.UPHOLD):
+        return False
+    newest = intent.checks.exclude(verdict=Verdict.UNAVAILABLE).order_by("-position").first()
+    # Only what was looked at for this case: an earlier one may have been judged, or contradicted, without a look.
+    return newest is not None and newest.at >= review.opened_at and newest.facts_digest != digest
 
 
 def _refuse_wrong_entry(intent: Intent, ballot: _Ballot) -> None:
@@ -308,7 +320,8 @@ def take_effect(decision_id: int) -> bool:
         now = times.now()
         if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
             return False
-        if review.closed_at is not None or intent.version != row.seen_version:
+        stale = intent.version != row.seen_version or _facts_moved(review, intent, Choice(row.choice), row.seen_digest)
+        if review.closed_at is not None or stale:
             void(row, person=None)
             return True
         try:

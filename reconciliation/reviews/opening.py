@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F
 
-from actions import policy, subjects, transitions
+from actions import outcomes, policy, subjects, transitions
 from actions.locking import for_change
 from actions.models import Intent
 from actions.reasons import Reason
@@ -85,8 +85,13 @@ def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Rev
 
 
 def hold(intent: Intent, *, now: datetime) -> None:
-    """A recorded intent whose subject is in question waits for a person."""
+    """A recorded intent whose subject is in question waits for a person.
+
+    For ever, where it rests on somebody's word that nothing was sent: only what was proven not to be sent expires
+    as cancelled.
+    """
     rules = policy.read(intent.policy.text)
+    expires = now + timedelta(seconds=rules.approval_expires_s)
     transitions.apply(
         intent.pk,
         expected=Status.RECORDED,
@@ -96,7 +101,7 @@ def hold(intent: Intent, *, now: datetime) -> None:
         reason=Reason.HELD_ON_DISPUTE,
         now=now,
         hold_reasons=ReasonCode.CONTRADICTION.value,
-        approve_before=now + timedelta(seconds=rules.approval_expires_s),
+        approve_before=expires if outcomes.proven_unsent(intent) else None,
     )
 
 

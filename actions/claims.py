@@ -1,0 +1,220 @@
+"""Who may send an intent that the caller carries out, and until when.
+
+The claim's token is minted by the caller and kept here as a digest. Whoever shows it may send, again and again
+while the attempt is open, so a lost response loses nothing; nobody else may, so a second process can't send.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from hmac import compare_digest
+from uuid import UUID
+
+from django.db import transaction
+
+from actions import leases, policy, subjects, times, transitions
+from actions.canonical import digest
+from actions.errors import (
+    AgentPaused,
+    DownstreamPaused,
+    KindPaused,
+    LandedError,
+    LeaseOver,
+    MayHaveHappened,
+    NotApproved,
+    NotExecutedByCaller,
+    NotFound,
+    PastSendBefore,
+    TooLate,
+)
+from actions.locking import for_change
+from actions.models import Attempt, Executor, Intent
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+
+
+@dataclass(frozen=True)
+class Claim:
+    """An open attempt; whether its holder may send now; whether this very call claimed it."""
+
+    attempt: Attempt
+    may_send: bool
+    is_new: bool
+
+
+def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | None = None) -> Attempt:
+    """The open attempt that this token may send now. Raises what `take` raises, and a stop that came meanwhile."""
+    found = take(intent_id, claim_token=claim_token, actor_id=actor_id, lease_s=lease_s)
+    if not found.may_send:
+        raise stop_of(found.attempt.intent) or LeaseOver(intent=found.attempt.intent)
+    return found.attempt
+
+
+def take(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | None = None) -> Claim:
+    """The open attempt of this token, claimed now or before. `lease_s`: seconds; None: the downstream's own.
+
+    Raises MayHaveHappened when another token claimed it or it is past sending (PastSendBefore: unsent, and too
+    old), NotApproved while it is held, TooLate when it was withdrawn, NotExecutedByCaller when Landed sends it
+    itself, AgentPaused, KindPaused and DownstreamPaused while sending is stopped.
+    """
+    with transaction.atomic():
+        intent = locked(intent_id)
+        now = times.now()
+        open_ = intent.attempts.filter(closed_at__isnull=True).first()
+        if open_ is not None and _runs(intent, open_, now) and holds(open_, claim_token):
+            open_.intent = intent
+            return Claim(open_, may_send=may_send(intent, open_, claim_token=claim_token, now=now), is_new=False)
+        if (refusal := _refusal(intent, now)) is not None:
+            raise refusal
+        if not _in_question(intent):
+            return Claim(_submit(intent, claim_token, actor_id, lease_s, now), may_send=True, is_new=True)
+        _hold(intent, now)
+    # Outside, so that the hold is committed.
+    raise NotApproved("Something on its subject is in question: a person looks first.", intent=intent)
+
+
+def locked(intent_id: UUID) -> Intent:
+    """The intent, locked, with whatever may stop it. Raises NotExecutedByCaller for one that Landed sends."""
+    intent = for_change(Intent).select_related("agent", "kind", "policy", "downstream").get(pk=intent_id)
+    if intent.executor != Executor.CALLER:
+        raise NotExecutedByCaller(intent=intent)
+    return intent
+
+
+def _refusal(intent: Intent, now: datetime) -> LandedError | None:
+    """Why nobody can claim it now."""
+    if intent.status == Status.HELD:
+        return NotApproved(intent=intent)
+    if intent.status == Status.CANCELLED:
+        return TooLate("It was withdrawn; it may not be sent any more.", intent=intent)
+    if intent.status != Status.RECORDED:
+        return MayHaveHappened(intent=intent)
+    if intent.send_before is not None and intent.send_before <= now:
+        return PastSendBefore(intent=intent)
+    return stop_of(intent)
+
+
+def stop_of(intent: Intent) -> LandedError | None:
+    """What keeps everything like this intent from being sent at the moment."""
+    if intent.agent.paused:
+        return AgentPaused("This agent is paused; nothing may be sent.")
+    if intent.kind.paused:
+        return KindPaused("This kind is paused; nothing of it may be sent at the moment.")
+    if intent.downstream.paused:
+        return DownstreamPaused()
+    return None
+
+
+def _in_question(intent: Intent) -> bool:
+    """Whether something related is disputed, or holds the guard, and no person waived that for this intent."""
+    if intent.guard_waived:
+        return False
+    subjects.lock_family(intent.kind_id, intent.family)
+    others = subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk)
+    return intent.guard_key is None or any(other.disputed for other in others)
+
+
+def _hold(intent: Intent, now: datetime) -> None:
+    rules = policy.read(intent.policy.text)
+    held = transitions.apply(
+        intent.pk,
+        expected=Status.RECORDED,
+        to=Status.HELD,
+        actor=Actor.CHECKER,
+        actor_id="checker",
+        reason=Reason.HELD_ON_DISPUTE,
+        now=now,
+        hold_reasons="contradiction",
+        approve_before=now + timedelta(seconds=rules.approval_expires_s),
+    )
+    intent.status, intent.status_reason, intent.version = held.status, held.status_reason, held.version
+    intent.approve_before = held.approve_before
+
+
+def _submit(intent: Intent, claim_token: str, actor_id: str, lease_s: int | None, now: datetime) -> Attempt:
+    first = intent.first_maybe_sent_at or now
+    lease = _lease(intent, lease_s, first, now)
+    intent = transitions.apply(
+        intent.pk,
+        expected=Status.RECORDED,
+        to=Status.SUBMITTED,
+        actor=Actor.CALLER,
+        actor_id=actor_id,
+        reason=Reason.CLAIMED,
+        now=now,
+        fence=intent.fence,
+        new_fence=intent.fence + 1,
+        lease_until=lease,
+        first_maybe_sent_at=first,
+    )
+    return Attempt.objects.create(
+        intent=intent,
+        number=intent.attempts.count() + 1,
+        fence=intent.fence,
+        executor=Executor.CALLER,
+        claim_token_digest=digest(claim_token),
+        claimed_at=now,
+        lease_until=lease,
+    )
+
+
+def _lease(intent: Intent, lease_s: int | None, first_maybe_sent_at: datetime | None, now: datetime) -> datetime:
+    window = policy.replay_safe_until(policy.read(intent.policy.text), first_maybe_sent_at)
+    return leases.lease_until(
+        now=now,
+        lease_s=lease_s,
+        deadline_ms=intent.downstream.deadline_ms,
+        margin_ms=intent.downstream.lease_margin_ms,
+        ends=(intent.send_before, window),
+    )
+
+
+def holds(attempt: Attempt, claim_token: str | None) -> bool:
+    """Whether this token claimed the attempt."""
+    if not claim_token or not attempt.claim_token_digest:
+        return False
+    return compare_digest(digest(claim_token), attempt.claim_token_digest)
+
+
+def _runs(intent: Intent, attempt: Attempt, now: datetime) -> bool:
+    """Whether the attempt is the intent's current one, open, and its lease has time left.
+
+    Once the lease is over the clock may call it unknown at any moment, and a look into the books that begins then
+    must not be overtaken by a sending.
+    """
+    current = intent.status == Status.SUBMITTED and attempt.fence == intent.fence
+    return current and attempt.closed_at is None and now < attempt.lease_until
+
+
+def may_send(intent: Intent, attempt: Attempt, *, claim_token: str | None, now: datetime) -> bool:
+    """Whether whoever shows this token may send now."""
+    if not holds(attempt, claim_token) or not _runs(intent, attempt, now):
+        return False
+    return not intent.disputed and stop_of(intent) is None
+
+
+def renew(intent_id: UUID, *, number: int, claim_token: str, lease_s: int | None = None) -> Attempt:
+    """More time for the open attempt of this token: never less than it has, never past what `leases` allows.
+
+    Raises NotFound, NotExecutedByCaller, MayHaveHappened for another token, LeaseOver, and the stops of `take`.
+    """
+    with transaction.atomic():
+        intent = locked(intent_id)
+        now = times.now()
+        attempt = intent.attempts.filter(number=number).first()
+        if attempt is None:
+            raise NotFound("This intent has no such attempt.")
+        if not holds(attempt, claim_token):
+            raise MayHaveHappened("Another token claimed this attempt.", intent=intent)
+        if not _runs(intent, attempt, now):
+            raise LeaseOver(intent=intent)
+        if (stop := stop_of(intent)) is not None:
+            raise stop
+        until = max(attempt.lease_until, _lease(intent, lease_s, intent.first_maybe_sent_at, now))
+        running = Attempt.objects.filter(pk=attempt.pk, closed_at__isnull=True, lease_until__gt=now)
+        both = running.update(lease_until=until) and transitions.note(
+            intent.pk, fence=attempt.fence, now=now, lease_until=until
+        )
+        if not both:
+            raise LeaseOver(intent=intent)
+        attempt.lease_until = until
+        return attempt
