@@ -10,11 +10,11 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions import evidence, hooks, outcomes, times, transitions
+from actions import evidence, history, hooks, outcomes, times, transitions
 from actions.canonical import canonical
 from actions.claims import Claim, claim, holds, locked, may_send, renew, stop_of, take
 from actions.errors import ForeignReport, NotFound
-from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, Result
+from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, Observed, Result
 from actions.outcomes import Outcome
 from actions.reasons import Reason
 from actions.redaction import redact_values
@@ -46,9 +46,11 @@ def report(
         attempt = (attempts if number is None else attempts.filter(number=number)).first()
         now = times.now()
         if attempt is None:
-            _keep(intent, None, content, actor_id, now)
+            seen, is_new = _keep(intent, None, content, actor_id, now)
+            _observe(intent, seen, actor_id, now, is_new=is_new)
         elif claim_token is not None and not holds(attempt, claim_token):
-            _, is_new = _keep(intent, attempt, content | {"claimed_by": "another token"}, actor_id, now)
+            seen, is_new = _keep(intent, attempt, content | {"claimed_by": "another token"}, actor_id, now)
+            _observe(intent, seen, actor_id, now, is_new=is_new)
             if is_new and outcome.result is Result.CONFIRMED:
                 # Whoever may not send says that it did: a reason to look.
                 outcomes.compare(intent, attempt, outcome, now)
@@ -73,6 +75,12 @@ def _keep(
     return stored, True
 
 
+def _observe(intent: Intent, seen: Evidence, actor_id: str, now: datetime, *, is_new: bool = True) -> None:
+    """What moves nothing is in the history all the same, with its evidence."""
+    if is_new:
+        history.observe(intent.pk, Observed.AGAIN, by=actor_id, evidence=[seen], at=now)
+
+
 def _take_report(
     intent: Intent,
     attempt: Attempt,
@@ -84,8 +92,9 @@ def _take_report(
     now: datetime,
 ) -> Intent:
     seen, is_new = _keep(intent, attempt, content, actor_id, now)
-    first_word = attempt.closed_at is None
-    if trusted or first_word:
+    if not is_new:
+        return outcomes.for_reading(intent.pk)
+    if trusted or attempt.closed_at is None:
         outcomes.apply_outcome(
             attempt.pk,
             said if trusted else _doubtful(said),
@@ -95,9 +104,9 @@ def _take_report(
             evidence=[seen],
             now=now,
         )
+    else:
+        _observe(intent, seen, actor_id, now)
     found = outcomes.for_reading(intent.pk)
-    if not is_new:
-        return found
     if not trusted:
         outcomes.compare(found, attempt, said, now)
     _look_again(found, attempt, said, actor_id, seen, trusted=trusted, now=now)

@@ -12,6 +12,7 @@ from uuid import UUID
 from django.db import transaction
 
 from actions import leases, policy, subjects, times, transitions
+from actions.attempts import open_attempt
 from actions.canonical import digest
 from actions.errors import (
     AgentPaused,
@@ -115,7 +116,7 @@ def _in_question(intent: Intent) -> bool:
 
 def _hold(intent: Intent, now: datetime) -> None:
     rules = policy.read(intent.policy.text)
-    held = transitions.apply(
+    transitions.apply(
         intent.pk,
         expected=Status.RECORDED,
         to=Status.HELD,
@@ -126,8 +127,7 @@ def _hold(intent: Intent, now: datetime) -> None:
         hold_reasons="contradiction",
         approve_before=now + timedelta(seconds=rules.approval_expires_s),
     )
-    intent.status, intent.status_reason, intent.version = held.status, held.status_reason, held.version
-    intent.approve_before = held.approve_before
+    intent.refresh_from_db()
 
 
 def _submit(intent: Intent, claim_token: str, actor_id: str, lease_s: int | None, now: datetime) -> Attempt:
@@ -146,14 +146,13 @@ def _submit(intent: Intent, claim_token: str, actor_id: str, lease_s: int | None
         lease_until=lease,
         first_maybe_sent_at=first,
     )
-    return Attempt.objects.create(
-        intent=intent,
-        number=intent.attempts.count() + 1,
-        fence=intent.fence,
+    return open_attempt(
+        intent,
         executor=Executor.CALLER,
+        fence=intent.fence,
         claim_token_digest=digest(claim_token),
-        claimed_at=now,
         lease_until=lease,
+        now=now,
     )
 
 

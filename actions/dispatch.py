@@ -16,9 +16,10 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models import Count, Q
 
-from actions import evidence, loop, outcomes, policy, subjects, times, transitions, transport
+from actions import attempts, evidence, history, loop, outcomes, policy, subjects, times, transitions, transport
+from actions.connectors import base as connectors
 from actions.connectors import registry
-from actions.connectors.base import NotSendable, Target, Wanted, redact_call, text_of
+from actions.connectors.base import Answer, NotSendable, Target, Wanted, redact_call, text_of
 from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, Downstream, EvidenceKind, Executor, Intent, Result, SettledBy
 from actions.outcomes import Outcome
@@ -100,11 +101,16 @@ def claim(*, slots: int) -> list[Claimed]:
         free = _free_places(now)
         if not free:
             return []
+        ready = Intent.objects.filter(due(now), downstream_id__in=free).order_by("next_attempt_at", "id")
+        families = list(ready.values_list("pk", "kind_id", "family")[:slots])
+        # Families before rows, and in one order: a dispute holds its family while it waits for what is recorded there.
+        for kind_id, family in sorted({(kind_id, family) for _, kind_id, family in families}):
+            subjects.lock_family(kind_id, family)
         found = (
             for_change(Intent, skip_locked=True)
             .select_related("kind", "policy", "downstream")
-            .filter(due(now), downstream_id__in=free)
-            .order_by("next_attempt_at", "id")[:slots]
+            .filter(due(now), pk__in=[pk for pk, _, _ in families])
+            .order_by("next_attempt_at", "id")
         )
         claimed = []
         for intent in found:
@@ -147,20 +153,10 @@ def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
         log.exception("connector %s can't build a request", down.connector)
         _put_off(intent, repr(bug), now)
         return None
-    if _disputed(intent):
+    if _disputed(intent) or not history.payload_fits(intent):
         _hold(intent, now)
         return None
-    lease = now + timedelta(milliseconds=down.deadline_ms + down.lease_margin_ms)
-    attempt = _submit(intent, lease, now)
-    evidence.store(
-        intent_id=intent.pk,
-        attempt=attempt,
-        kind=EvidenceKind.REQUEST,
-        source=call.url,
-        content=redact_call(call, target),
-        now=now,
-        secrets=[target.secret],
-    )
+    attempt = _submit(intent, call, target, now)
     return Claimed(
         intent_id=intent.pk,
         attempt_id=attempt.pk,
@@ -231,7 +227,22 @@ def _hold(intent: Intent, now: datetime) -> None:
     )
 
 
-def _submit(intent: Intent, lease: datetime, now: datetime) -> Attempt:
+def _submit(intent: Intent, call: transport.Call, target: Target, now: datetime) -> Attempt:
+    """The attempt, what it is about to send, and the status, in this order, so that history names the request."""
+    down = intent.downstream
+    lease = now + timedelta(milliseconds=down.deadline_ms + down.lease_margin_ms)
+    attempt = attempts.open_attempt(
+        intent, executor=Executor.LANDED, fence=intent.fence + 1, worker=worker_id(), lease_until=lease, now=now
+    )
+    request = evidence.store(
+        intent_id=intent.pk,
+        attempt=attempt,
+        kind=EvidenceKind.REQUEST,
+        source=call.url,
+        content=redact_call(call, target),
+        now=now,
+        secrets=[target.secret],
+    )
     transitions.apply(
         intent.pk,
         expected=Status.RECORDED,
@@ -239,21 +250,14 @@ def _submit(intent: Intent, lease: datetime, now: datetime) -> Attempt:
         actor=Actor.WORKER,
         actor_id=f"worker:{worker_id()}",
         reason=Reason.CLAIMED,
+        evidence=[request],
         now=now,
         fence=intent.fence,
-        new_fence=intent.fence + 1,
+        new_fence=attempt.fence,
         lease_until=lease,
         first_maybe_sent_at=intent.first_maybe_sent_at or now,
     )
-    return Attempt.objects.create(
-        intent=intent,
-        number=intent.attempts.count() + 1,
-        fence=intent.fence + 1,
-        executor=Executor.LANDED,
-        worker=worker_id()[:100],
-        claimed_at=now,
-        lease_until=lease,
-    )
+    return attempt
 
 
 def send(claimed: Claimed) -> transport.Reply:
@@ -261,9 +265,19 @@ def send(claimed: Claimed) -> transport.Reply:
     return transport.send(claimed.call, claimed.limits)
 
 
+def _read(claimed: Claimed, reply: transport.Reply) -> Answer:
+    """A connector that breaks over an answer makes it prove nothing; the answer itself is kept as evidence."""
+    try:
+        return registry.get(claimed.connector).read(claimed.target, claimed.wanted, reply)
+    except Exception:
+        log.exception("connector %s can't read the answer of attempt %s", claimed.connector, claimed.attempt_id)
+        sent = connectors.Result.NO_ANSWER if reply.maybe_sent else connectors.Result.NOT_SENT
+        return Answer(result=sent, reason="connector_error", http_status=reply.status)
+
+
 def save(claimed: Claimed, reply: transport.Reply) -> Intent:
     """Stores the answer, closes the attempt and moves the intent as far as the answer allows."""
-    answer = registry.get(claimed.connector).read(claimed.target, claimed.wanted, reply)
+    answer = _read(claimed, reply)
     outcome = Outcome(
         result=Result(answer.result.value),
         reason=answer.reason,

@@ -7,7 +7,13 @@ from uuid import UUID
 
 from actions.canonical import canonical, digest, new_salt
 from actions.models import Attempt, Evidence, EvidenceKind
+from actions.models.history import evidence_refs
 from actions.redaction import redact, redact_values
+
+
+def named_in(refs: str) -> list[Evidence]:
+    """The evidence that a history row's `evidence` column names, oldest first."""
+    return list(Evidence.objects.filter(pk__in=[pk for pk, _ in evidence_refs(refs)]).order_by("pk"))
 
 
 def store(

@@ -8,6 +8,7 @@ fields, so that exchanging the intent under its history shows as well.
 from collections.abc import Iterable, Iterator, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
+from uuid import UUID
 
 from django.apps import apps
 from django.db import models
@@ -15,8 +16,8 @@ from django.db import models
 from actions import payloads, policy
 from actions.canonical import canonical, digest
 from actions.locking import for_change
-from actions.models import Chained, Evidence, Intent, PolicySnapshot, Transition
-from actions.models.history import evidence_refs
+from actions.models import Chained, Evidence, Intent, Observation, Observed, PolicySnapshot, Transition
+from actions.models.history import evidence_refs, plain
 
 R = TypeVar("R", bound=Chained)
 
@@ -32,12 +33,22 @@ GENESIS = (
     "payload_digest",
     "idempotency_key",
     "request_key",
+    "payload_salt",
+    "repeat_of_id",
+    "look_alike_of_id",
+    "send_before",
+    "created_at",
 )
 
 
 def genesis(intent: Intent) -> str:
     """The digest that an intent's chain begins with."""
-    return digest(canonical({name: None if (v := getattr(intent, name)) is None else str(v) for name in GENESIS}))
+    return digest(canonical({name: plain(getattr(intent, name)) for name in GENESIS}))
+
+
+def facts_of(intent: Intent) -> str:
+    """What a transition pins down of the intent, as canonical JSON."""
+    return canonical({name: plain(getattr(intent, name)) for name in Transition.FACTS})
 
 
 def link_digest(row: Chained) -> str:
@@ -57,6 +68,14 @@ def append(row: R, *, owner: type[models.Model], pk: Any, at: datetime) -> R:
     row.save(force_insert=True)
     owner._default_manager.filter(pk=pk).update(chain_length=row.position, chain_head=row.digest)
     return row
+
+
+def observe(
+    intent_id: UUID, what: Observed, *, by: str, evidence: Iterable[Evidence] = (), at: datetime
+) -> Observation:
+    """Writes down what changed no status. Call it inside a transaction."""
+    row = Observation(intent_id=intent_id, what=what, by=by, evidence=refs(evidence))
+    return append(row, owner=Intent, pk=intent_id, at=at)
 
 
 def refs(evidence: Iterable[Evidence]) -> str:
@@ -98,25 +117,31 @@ def _broken_links(intent: Intent, rows: list[Chained]) -> Iterator[str]:
         yield f"the chain ends at {length}, the intent says {intent.chain_length}"
 
 
-def _does_not_fit(intent: Intent, rows: list[Chained]) -> Iterator[str]:
-    """The intent's own columns against what the chain says of them."""
-    snapshot = PolicySnapshot.objects.filter(pk=intent.policy_id).first()
-    if snapshot is None:
-        yield "its policy snapshot is gone"
-        return
+def payload_fits(intent: Intent) -> bool:
+    """Whether the intent still asks for what its payload digest, and so its chain, was made over."""
     fields = payloads.payload(
-        kind=policy.read(snapshot.text).kind,
+        kind=policy.read(intent.policy.text).kind,
         subject=intent.subject,
         amount_minor=intent.amount_minor,
         currency=intent.currency,
         params=intent.params,
         executor=intent.executor,
     )
-    if payloads.payload_digest(fields, salt=intent.payload_salt) != intent.payload_digest:
+    return payloads.payload_digest(fields, salt=intent.payload_salt) == intent.payload_digest
+
+
+def _does_not_fit(intent: Intent, rows: list[Chained]) -> Iterator[str]:
+    """The intent's own columns against what the chain says of them."""
+    if not PolicySnapshot.objects.filter(pk=intent.policy_id).exists():
+        yield "its policy snapshot is gone"
+        return
+    if not payload_fits(intent):
         yield "the payload does not fit its digest"
     last = max((row for row in rows if isinstance(row, Transition)), key=lambda row: row.sequence, default=None)
     if last is None or (last.to_status, last.sequence) != (intent.status, intent.version):
         yield "the status is not what the last transition says"
+    elif intent.settled and last.facts != facts_of(intent):
+        yield "what was settled is not what the last transition says"
 
 
 def _changed_evidence(intent: Intent, rows: list[Chained]) -> Iterator[str]:

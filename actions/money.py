@@ -60,8 +60,12 @@ def describe(minor: int | None, currency: str) -> str:
 
 
 def to_text(minor: int, currency: str) -> str:
-    """1999, "EUR" → `"19.99"`; 500, "JPY" → `"500"`."""
-    decimals = exponent(currency)
+    """1999, "EUR" → `"19.99"`; 500, "JPY" → `"500"`. Raises BadAmount for a code that is not in force."""
+    return render(minor, exponent(currency))
+
+
+def render(minor: int, decimals: int) -> str:
+    """1999, 2 → `"19.99"`; 500, 0 → `"500"`."""
     if not decimals:
         return str(minor)
     sign, digits = ("-" if minor < 0 else ""), str(abs(minor)).rjust(decimals + 1, "0")

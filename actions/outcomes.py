@@ -12,9 +12,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions import hooks, policy, times, transitions
+from actions import history, hooks, policy, times, transitions
 from actions.locking import for_change
-from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Executor, Intent, Result, SettledBy
+from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Executor, Intent, Observed, Result, SettledBy
 from actions.phases import Phase
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -56,6 +56,7 @@ def proven_unsent(intent: Intent) -> bool:
     return all(
         attempt.executor == Executor.LANDED
         and attempt.known_result == Result.NOT_SENT
+        and bool(attempt.phase)
         and Phase(attempt.phase) < Phase.FIRST_BYTE
         for attempt in intent.attempts.all()
     )
@@ -73,38 +74,42 @@ def apply_outcome(
 ) -> Intent:
     """Closes the attempt and moves its intent as far as this outcome allows, in one transaction.
 
-    The attempt is closed in any case, even when the intent moved on. After the clock closed it, its own answer is
-    added once and still counts while the fence is its own. Returns the intent as it is then.
+    The attempt is closed in any case, even when the intent moved on. After "no answer" (said by the clock or by
+    its own sender), its own later answer is added once and still counts while the fence is its own. Whatever moves
+    nothing is written into the history all the same. Returns the intent as it is then.
     """
     with transaction.atomic():
-        at = now or times.now()
+        at, kept = now or times.now(), tuple(evidence)
         intent_id = Attempt.objects.values_list("intent_id", flat=True).get(pk=attempt_id)
         intent = for_change(Intent).select_related("policy").get(pk=intent_id)
         attempt = for_change(Attempt).get(pk=attempt_id)
         before = attempt.known_result
-        if not _close(attempt, outcome, closed_by, at):
-            # Heard before: the same twice is one answer. Another one than before is kept, and contradicts.
-            if outcome.result != before:
-                compare(intent, attempt, outcome, at)
-            return for_reading(intent.pk)
-        if intent.settled:
+        news = _close(attempt, outcome, closed_by, at)
+        if news and intent.status in (Status.SUBMITTED, Status.UNKNOWN) and attempt.fence == intent.fence:
+            return _move(intent, attempt, outcome, actor=actor, actor_id=actor_id, evidence=kept, at=at)
+        what = Observed.LATE if news else Observed.AGAIN
+        if kept:
+            history.observe(intent.pk, what, by=actor_id, evidence=kept, at=at)
+        # The same twice is one answer; another one than before contradicts.
+        if news or outcome.result != before:
             compare(intent, attempt, outcome, at)
-            return for_reading(intent.pk)
-        if attempt.fence != intent.fence:
-            if outcome.result in (Result.CONFIRMED, Result.ACCEPTED):
-                look_soon(intent, at)
-            return intent
-        return _move(intent, attempt, outcome, actor=actor, actor_id=actor_id, evidence=tuple(evidence), at=at)
+        return for_reading(intent.pk)
 
 
 def _close(attempt: Attempt, outcome: Outcome, closed_by: ClosedBy, at: datetime) -> bool:
+    """Whether this is news: the attempt's first answer, or its first after silence."""
     if attempt.closed_at is None:
         attempt.result, attempt.reason = outcome.result, outcome.reason
         attempt.phase, attempt.http_status = outcome.phase, outcome.http_status
         attempt.closed_at, attempt.closed_by = at, closed_by
-    elif attempt.closed_by == ClosedBy.CLOCK and not attempt.late_result:
+    elif (
+        attempt.result == Result.NO_ANSWER
+        and not attempt.late_result
+        and (attempt.closed_by == ClosedBy.CLOCK or outcome.result != Result.NO_ANSWER)
+    ):
         attempt.late_result, attempt.late_reason, attempt.late_at = outcome.result, outcome.reason, at
-        attempt.phase, attempt.http_status = outcome.phase, outcome.http_status
+        attempt.phase = outcome.phase or attempt.phase
+        attempt.http_status = outcome.http_status or attempt.http_status
     else:
         return False
     attempt.save()
@@ -120,7 +125,7 @@ def compare(intent: Intent, attempt: Attempt, outcome: Outcome, at: datetime) ->
     says_yes = outcome.result in (Result.CONFIRMED, Result.ACCEPTED)
     # A no speaks for its own attempt; it contradicts only what that attempt alone can have done.
     says_no = outcome.result in HARMLESS and all(other.harmless for other in intent.attempts.exclude(pk=attempt.pk))
-    no_effect = intent.status in (Status.FAILED, Status.RECORDED, Status.CANCELLED)
+    no_effect = intent.status in (Status.FAILED, Status.RECORDED, Status.HELD, Status.CANCELLED)
     if (no_effect and says_yes) or (intent.status == Status.CONFIRMED and says_no):
         hooks.tell_contradiction(intent, attempt)
     elif not intent.settled and says_yes:
@@ -145,10 +150,11 @@ def _move(
 ) -> Intent:
     others = [other.known_result for other in intent.attempts.exclude(pk=attempt.pk)]
     to = what_follows(outcome.result, others)
-    if to is None:
-        return _accepted(intent, outcome, at)
-    if to is Status.UNKNOWN and intent.status == Status.UNKNOWN:
-        return intent
+    if to is None or to == intent.status:
+        if evidence:
+            what = Observed.ACCEPTED if to is None else Observed.LATE
+            history.observe(intent.pk, what, by=actor_id, evidence=evidence, at=at)
+        return _accepted(intent, outcome, at) if to is None else for_reading(intent.pk)
     reason, columns = _result_columns(intent, outcome, to, others, at)
     moved = transitions.apply(
         intent.pk,
@@ -172,7 +178,7 @@ def _move(
             reason=Reason.NOT_SENT_GIVEN_UP,
             evidence=evidence,
             now=at,
-            settled_by=SettledBy.NOTHING_SENT,
+            settled_by=SettledBy.NOTHING_SENT if proven_unsent(intent) else SettledBy.ANSWER,
         )
     return moved
 

@@ -50,8 +50,12 @@ class Policy:
     approval_expires_s: int
     reports_trusted: bool
     customer_texts: Mapping[str, str]
-    # of the downstream
+    # of the downstream: whose books were asked, and what it declared
     downstream: str
+    connector: str
+    base_url: str
+    account: str
+    config_digest: str
     dedupes: bool
     dedupe_window_s: int | None
     look_up: str
@@ -59,7 +63,19 @@ class Policy:
     absence_conclusive: bool
 
 
-NAMES = tuple(field.name for field in fields(Policy))
+# Which columns a snapshot takes from the downstream; the others are the kind's.
+OF_DOWNSTREAM = (
+    "connector",
+    "base_url",
+    "account",
+    "dedupes",
+    "dedupe_window_s",
+    "look_up",
+    "lag_s",
+    "absence_conclusive",
+)
+_DERIVED = ("kind", "downstream", "config_digest")
+OF_KIND = tuple(field.name for field in fields(Policy) if field.name not in (*OF_DOWNSTREAM, *_DERIVED))
 
 
 @lru_cache(maxsize=1_024)

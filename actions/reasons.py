@@ -3,8 +3,7 @@
 An intent that became unknown because its attempt got no usable answer has that attempt's own reason instead, such
 as `read_timeout`: one of `actions.connectors.base.REASONS`.
 
-`PUBLIC` ones are shown to agents as they are. The others would tell limits, suspicions or stops, so agents read
-`in_review` instead.
+Those in `HIDDEN` reach agents as `in_review`.
 """
 
 from django.db.models import TextChoices
@@ -24,7 +23,7 @@ class Reason(TextChoices):
     APPROVAL_EXPIRED = "approval_expired", "Nobody approved it in time."
     NOT_SENDABLE = "not_sendable", "It can't be sent as it is; nothing was sent."
     NOT_SENT = "not_sent", "The request did not leave; it will be sent later."
-    NOT_SENT_GIVEN_UP = "not_sent_given_up", "The request never left, and the tries are used up."
+    NOT_SENT_GIVEN_UP = "not_sent_given_up", "It was never carried out, and the tries are used up."
     HELD_ON_DISPUTE = "held_on_dispute", "Something else on its subject is in question."
     # sent
     CONFIRMED_BY_ANSWER = "confirmed_by_answer", "The downstream acknowledged it."
@@ -33,6 +32,7 @@ class Reason(TextChoices):
         "earlier_attempt_open",
         "This attempt did nothing, but an earlier one may have; we can't tell.",
     )
+    CONTRADICTED = "contradicted", "It was said that nothing was sent, and there is evidence that something was."
     LEASE_OVER = "lease_over", "Whoever was sending it never said how it ended."
     ACCEPTED = "accepted", "The downstream accepted it and has not finished it."
     PENDING_TOO_LONG = "pending_too_long", "The downstream has not finished it for too long."
@@ -49,7 +49,7 @@ class Reason(TextChoices):
     OVERRIDDEN = "overridden", "Two people corrected it."
 
 
-# Told to agents in their own words; all others become IN_REVIEW.
+# What agents don't read as it is: it would tell limits, suspicions or stops.
 HIDDEN = frozenset({Reason.HELD_ON_DISPUTE})
 
 

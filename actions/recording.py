@@ -17,7 +17,8 @@ from django.db import IntegrityError, transaction
 from jmespath.exceptions import JMESPathError
 from jsonschema import Draft202012Validator
 
-from actions import money, policy, snapshots, subjects, times, transitions
+from actions import leases, money, policy, snapshots, subjects, times, transitions
+from actions.attempts import open_attempt
 from actions.canonical import BadJson, canonical, check_params, check_text, digest, new_salt
 from actions.errors import (
     AgentPaused,
@@ -33,7 +34,6 @@ from actions.errors import (
 from actions.models import (
     Agent,
     AmountRule,
-    Attempt,
     DuplicatePolicy,
     Executor,
     Executors,
@@ -222,6 +222,7 @@ def _record(
         family=subjects.family_of(shape.subject),
         amount_minor=shape.amount_minor,
         currency=shape.currency,
+        amount_exponent=money.exponent(shape.currency) if shape.currency else 0,
         params=shape.params,
         payee=shape.payee,
         customer=shape.customer,
@@ -248,7 +249,7 @@ def _record(
             reason=Reason.NEEDS_APPROVAL,
             now=now,
         )
-    if shape.executor == Executor.CALLER and proposal.claim_token:
+    if shape.executor == Executor.CALLER and proposal.claim_token and not kind.downstream.paused:
         return _record_claimed(intent, proposal.claim_token, actor=actor, now=now)
     if shape.executor == Executor.LANDED:
         intent.next_attempt_at = now
@@ -265,7 +266,13 @@ def _record(
 def _record_claimed(intent: Intent, claim_token: str, *, actor: Actor, now: datetime) -> Intent:
     """Recording and claiming in one: the caller sends as soon as it has the answer."""
     down = intent.downstream
-    lease = now + timedelta(milliseconds=down.deadline_ms + down.lease_margin_ms)
+    lease = leases.lease_until(
+        now=now,
+        lease_s=None,
+        deadline_ms=down.deadline_ms,
+        margin_ms=down.lease_margin_ms,
+        ends=(intent.send_before, policy.replay_safe_until(policy.read(intent.policy.text), now)),
+    )
     intent.fence, intent.lease_until, intent.first_maybe_sent_at = 1, lease, now
     transitions.create(
         intent,
@@ -275,14 +282,13 @@ def _record_claimed(intent: Intent, claim_token: str, *, actor: Actor, now: date
         reason=Reason.CLAIMED,
         now=now,
     )
-    Attempt.objects.create(
-        intent=intent,
-        number=1,
-        fence=1,
+    open_attempt(
+        intent,
         executor=Executor.CALLER,
+        fence=intent.fence,
         claim_token_digest=digest(claim_token),
-        claimed_at=now,
         lease_until=lease,
+        now=now,
     )
     return intent
 

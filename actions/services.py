@@ -84,8 +84,9 @@ def record_intent(
         jobs.ring_after_commit(jobs.SEND)
     elif intent.status == Status.HELD:
         raise NotApproved(intent=intent)
-    elif recorded.replayed and intent.status == Status.RECORDED:
-        # Approved meanwhile, or proven not sent: this call may claim it and send.
+    elif intent.status == Status.RECORDED:
+        # Approved meanwhile, proven not sent, or recorded while nothing may be sent: whether this call may, the claim
+        # says.
         callers.claim(intent.pk, claim_token=str(claim_token), actor_id=_me(agent))
         intent.refresh_from_db()
     elif recorded.replayed:

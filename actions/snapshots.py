@@ -9,16 +9,14 @@ from actions.models import Kind, PolicySnapshot
 
 def take(kind: Kind, *, now: datetime) -> PolicySnapshot:
     """The kind's policy and its downstream's declarations as they are now; equal ones share a row."""
-    found = {}
-    for name in policy.NAMES:
-        if name == "kind":
-            found[name] = kind.name
-        elif name == "downstream":
-            found[name] = kind.downstream.name
-        elif hasattr(kind, name):
-            found[name] = getattr(kind, name)
-        else:
-            found[name] = getattr(kind.downstream, name)
+    downstream = kind.downstream
+    found = {name: getattr(kind, name) for name in policy.OF_KIND}
+    found |= {name: getattr(downstream, name) for name in policy.OF_DOWNSTREAM}
+    found |= {
+        "kind": kind.name,
+        "downstream": downstream.name,
+        "config_digest": digest(canonical(downstream.config)),
+    }
     text = canonical(found)
     snapshot, _ = PolicySnapshot.objects.get_or_create(
         digest=digest(f"{kind.pk}\n{text}"), defaults={"kind": kind, "text": text, "created_at": now}

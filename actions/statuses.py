@@ -51,6 +51,9 @@ TRANSITIONS: Final[dict[tuple[Status | None, Status], frozenset[Actor]]] = {
     (Status.RECORDED, Status.HELD): frozenset({Actor.CHECKER, Actor.REVIEWER, Actor.WORKER}),
     (Status.RECORDED, Status.SUBMITTED): frozenset({Actor.WORKER, Actor.CALLER}),
     (Status.RECORDED, Status.FAILED): frozenset({Actor.WORKER, Actor.CLOCK}),
+    # Somebody said that nothing was sent, and evidence of its own attempt or key says otherwise (decision 7).
+    (Status.RECORDED, Status.UNKNOWN): frozenset({Actor.CHECKER}),
+    (Status.HELD, Status.UNKNOWN): frozenset({Actor.CHECKER}),
     (Status.SUBMITTED, Status.RECORDED): frozenset({Actor.WORKER, Actor.CALLER}),
     (Status.SUBMITTED, Status.CONFIRMED): frozenset({Actor.WORKER, Actor.CALLER, Actor.CHECKER}),
     (Status.SUBMITTED, Status.FAILED): frozenset({Actor.WORKER, Actor.CALLER, Actor.CHECKER}),

@@ -9,15 +9,9 @@ from django.db.models import Q
 
 from actions.models import Intent
 from actions.statuses import UNSETTLED
+from actions.visible import is_hidden
 
 MAX = 200
-
-# What nobody sees would make a second subject of the same thing, past the guard: by category, and Unicode's
-# ignorable or blank characters that count as letters, marks or symbols.
-_UNSEEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
-_BLANK = re.compile(
-    "[\u034f\u115f\u1160\u17b4\u17b5\u180b-\u180f\u2800\u3164\ufe00-\ufe0f\uffa0\U000e0100-\U000e01ef]"
-)
 
 
 class BadSubject(ValueError):
@@ -39,7 +33,8 @@ def canonical_subject(text: str, *, folds: bool = False, pattern: str = "") -> s
         raise BadSubject("The subject, or a part of it, is empty.")
     if len(found) > MAX:
         raise BadSubject(f"The subject is longer than {MAX} characters.")
-    if any(unicodedata.category(char) in _UNSEEN for char in found) or _BLANK.search(found):
+    # What nobody sees would make a second subject of the same thing, past the guard.
+    if any(is_hidden(char) or char in "\t\n" for char in found):
         raise BadSubject("The subject holds a control or invisible character.")
     if pattern and not re.fullmatch(pattern, found):
         raise BadSubject("The subject doesn't have the form that this kind asks for.")

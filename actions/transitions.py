@@ -31,6 +31,7 @@ def create(intent: Intent, *, to: Status, actor: Actor, actor_id: str, reason: s
     row = Transition(
         intent=intent, sequence=1, from_status="", to_status=to, actor=actor, actor_id=actor_id, reason=reason
     )
+    row.facts = history.facts_of(intent)
     history.link(row, length=0, head=history.genesis(intent), at=now)
     intent.chain_length, intent.chain_head = row.position, row.digest
     with transaction.atomic():
@@ -88,8 +89,14 @@ def apply(
             reason=reason,
             evidence=history.refs(evidence),
         )
-        history.link(row, length=intent.chain_length, head=intent.chain_head, at=at)
+        still = Q(status=before, fence=intent.fence, version=intent.version)
         changes: dict[str, Any] = _what_follows(intent, to, at) | columns
+        if new_fence is not None:
+            changes["fence"] = new_fence
+        for name, value in changes.items():
+            setattr(intent, name, value)
+        row.facts = history.facts_of(intent)
+        history.link(row, length=intent.chain_length, head=intent.chain_head, at=at)
         changes |= {
             "status": to,
             "status_reason": reason,
@@ -99,9 +106,7 @@ def apply(
             "chain_length": row.position,
             "chain_head": row.digest,
         }
-        if new_fence is not None:
-            changes["fence"] = new_fence
-        _update(intent, changes, Q(status=before, fence=intent.fence, version=intent.version))
+        _update(intent, changes, still)
         row.save(force_insert=True)
         hooks.tell_transition(intent, row)
     return intent

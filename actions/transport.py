@@ -38,8 +38,8 @@ __all__ = [
 class Call:
     method: str
     url: str
-    headers: Mapping[str, str]
-    body: bytes | None = None
+    headers: Mapping[str, str] = field(repr=False)  # they hold secrets, and calls get into logs
+    body: bytes | None = field(default=None, repr=False)
 
 
 @dataclass(frozen=True)

@@ -12,10 +12,16 @@ from django.db import connection, models
 
 @dataclass(frozen=True)
 class Rule:
-    """`fixed`: columns that no UPDATE may change; None: no UPDATE at all. Rows are never deleted."""
+    """`fixed`: columns that no UPDATE may change; None: no UPDATE at all. Rows are never deleted.
+
+    `frozen`: pairs of a column and those that stay as they are once it is set (itself included); `sealed`: pairs of
+    a column and those that change only when it is set in the same UPDATE.
+    """
 
     model: str
     fixed: tuple[str, ...] | None = None
+    frozen: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    sealed: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 _RULES: list[Rule] = [
@@ -39,9 +45,22 @@ _RULES: list[Rule] = [
             "created_at",
         ),
     ),
-    Rule("actions.Attempt", fixed=("id", "intent_id", "number", "fence", "executor", "claimed_at")),
+    Rule("actions.Observation"),
+    Rule(
+        "actions.Attempt",
+        fixed=("id", "intent_id", "number", "fence", "executor", "claimed_at"),
+        frozen=(
+            ("closed_at", ("result", "reason", "closed_by", "lease_until")),
+            ("late_at", ("late_result", "late_reason", "phase", "http_status")),
+        ),
+    ),
     # The text can be erased, once; what it was stays provable by whoever kept a copy and the salt.
-    Rule("actions.Evidence", fixed=("id", "intent_id", "attempt_id", "kind", "source", "digest", "created_at")),
+    Rule(
+        "actions.Evidence",
+        fixed=("id", "intent_id", "attempt_id", "kind", "source", "digest", "created_at"),
+        frozen=(("erased_at", ("text", "salt")),),
+        sealed=(("erased_at", ("text", "salt")),),
+    ),
 ]
 
 
@@ -67,13 +86,21 @@ def _names(table: str) -> list[str]:
     return [*names, f"{table}_no_truncate"] if connection.vendor == "postgresql" else names
 
 
+def _condition(rule: Rule, differs: str) -> str:
+    """The WHEN of an UPDATE trigger: what is refused. `differs`: how the database compares with NULLs in mind."""
+    parts = [f'NEW."{column}" {differs} OLD."{column}"' for column in rule.fixed or ()]
+    for once, columns in rule.frozen:
+        changed = " OR ".join(f'NEW."{column}" {differs} OLD."{column}"' for column in (once, *columns))
+        parts.append(f'(OLD."{once}" IS NOT NULL AND ({changed}))')
+    for once, columns in rule.sealed:
+        changed = " OR ".join(f'NEW."{column}" {differs} OLD."{column}"' for column in columns)
+        parts.append(f'(NEW."{once}" IS NULL AND ({changed}))')
+    return " OR ".join(parts)
+
+
 def _sqlite(rule: Rule) -> list[str]:
     table = table_of(rule)
-    changed = (
-        ""
-        if rule.fixed is None
-        else " WHEN " + " OR ".join(f'NEW."{column}" IS NOT OLD."{column}"' for column in rule.fixed)
-    )
+    changed = "" if rule.fixed is None else f" WHEN {_condition(rule, 'IS NOT')}"
     update, delete = _names(table)
     return [
         f'CREATE TRIGGER "{update}" BEFORE UPDATE ON "{table}"{changed} '
@@ -91,11 +118,7 @@ BEGIN RAISE EXCEPTION 'append-only: %', TG_TABLE_NAME USING ERRCODE = 'integrity
 
 def _postgresql(rule: Rule) -> list[str]:
     table = table_of(rule)
-    changed = (
-        ""
-        if rule.fixed is None
-        else " WHEN (" + " OR ".join(f'NEW."{column}" IS DISTINCT FROM OLD."{column}"' for column in rule.fixed) + ")"
-    )
+    changed = "" if rule.fixed is None else f" WHEN ({_condition(rule, 'IS DISTINCT FROM')})"
     update, delete, truncate = _names(table)
     run = "EXECUTE FUNCTION landed_append_only()"
     return [

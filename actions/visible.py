@@ -10,7 +10,7 @@ from django.utils.safestring import SafeString
 # Controls, formats (bidirectional and zero-width ones), surrogates, private, unassigned, separators.
 _HIDDEN = frozenset({"Cc", "Cf", "Cs", "Co", "Cn", "Zl", "Zp"})
 # Blank, although Unicode calls them letters, marks or symbols.
-_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u2800\u3164\uffa0")
+_BLANK = frozenset("\u034f\u115f\u1160\u17b4\u17b5\u180b\u180c\u180d\u180e\u180f\u2800\u3164\uffa0")
 
 
 def is_hidden(char: str) -> bool:

@@ -7,6 +7,7 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.admin import AdminSite, ModelAdmin
+from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
 from django.urls import URLPattern
@@ -57,9 +58,32 @@ def _keeps_people(admin_class: type[Any]) -> type[Any]:
 
         def get_readonly_fields(self, request: HttpRequest, obj: Any = None) -> Any:
             found = super().get_readonly_fields(request, obj)
-            return found if _is_superuser(request) else [*found, "is_superuser", "user_permissions"]
+            return found if _is_superuser(request) else [*found, "is_superuser", "user_permissions", "groups"]
+
+        def user_change_password(self, request: HttpRequest, id: str, form_url: str = "") -> HttpResponse:
+            # Whoever could set another's password, or give roles, could be both of two people.
+            if not _is_superuser(request):
+                raise PermissionDenied
+            found: HttpResponse = super().user_change_password(request, id, form_url)
+            return found
 
     return People
+
+
+def _roles_by_superusers(admin_class: type[Any]) -> type[Any]:
+    """Groups carry the permissions to decide: others may look at them, superusers change them."""
+
+    class Roles(admin_class):  # type: ignore[misc]  # its base is only known here
+        def has_add_permission(self, request: HttpRequest) -> bool:
+            return _is_superuser(request)
+
+        def has_change_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+            return _is_superuser(request)
+
+        def has_delete_permission(self, request: HttpRequest, obj: Any = None) -> bool:
+            return False
+
+    return Roles
 
 
 def _for_superusers(admin_class: type[Any]) -> type[Any]:
@@ -114,5 +138,6 @@ def _hide(view: View) -> View:
 # By model, or by app.
 _LIMITS: dict[str, Callable[[type[Any]], type[Any]]] = {
     "auth.User": _keeps_people,
+    "auth.Group": _roles_by_superusers,
     "django_rq": _for_superusers,
 }

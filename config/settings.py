@@ -156,6 +156,8 @@ SECURE_HSTS_SECONDS = env.int("SECURE_HSTS_SECONDS", 31_536_000 if MODE == "prod
 SECURE_HSTS_INCLUDE_SUBDOMAINS = env.bool("SECURE_HSTS_INCLUDE_SUBDOMAINS", MODE == "production")
 SECURE_HSTS_PRELOAD = env.bool("SECURE_HSTS_PRELOAD", MODE == "production")
 SECURE_PROXY_SSL_HEADER = ("HTTP_X_FORWARDED_PROTO", "https") if env.bool("BEHIND_TLS_PROXY", False) else None
+# A working day: a desk that is left open is not open for ever.
+SESSION_COOKIE_AGE = env.int("SESSION_HOURS", 10) * 3_600
 SESSION_COOKIE_SECURE = MODE == "production"
 CSRF_COOKIE_SECURE = MODE == "production"
 SESSION_COOKIE_HTTPONLY = True

@@ -58,6 +58,8 @@ class RingWorker(SimpleWorker):
         self, timeout: int | None, max_idle_time: int | None = None
     ) -> tuple[Job, Queue] | None:
         """As RQ's, but when Redis fails it ends this worker (None) instead of sleeping."""
+        if self.lost:
+            return None  # in the middle of a job: what that ring stood for is looked at first
         try:
             self.set_state(WorkerStatus.IDLE)
             while True:
@@ -179,12 +181,14 @@ class Runner:
                 lost = not self._work(burst)
                 if burst:
                     return self.look() if lost else None
+                # RQ may also have given up over something else: a job that it can't read, or a Redis that answers
+                # and refuses (it is full, a replica, or holds something else under RQ's keys).
+                self._losses = min(10, self._losses + 1)
+                self._look_if_due()
                 if lost:
                     self._bridge()
                 if self._stop_asked_at is None:
-                    # RQ gave up over something else, such as a job that it can't read; or Redis answers and
-                    # refuses (it is full, a replica, or holds something else under RQ's keys).
-                    time.sleep(min(_LONGEST_WAIT_S, 0.1 * 2**self._losses))
+                    time.sleep(min(_LONGEST_WAIT_S, 0.05 * 2**self._losses))
         except StopRequested:
             return None
         return None
@@ -201,20 +205,23 @@ class Runner:
         return not worker.lost
 
     def _bridge(self) -> None:
-        """Until Redis takes writes again: looks into the database ourselves. At least once, when rings have not
-        come for a while: a Redis that answers is not yet one that rings come through."""
+        """Until Redis takes writes again: looks into the database ourselves."""
         wait_s = 0.1
-        self._losses = min(10, self._losses + 1)
         while self._stop_asked_at is None:
-            now = time.monotonic()
-            if self._owes_a_look or (now - self._last_touch > _PATIENCE_S and now - self._last_look > _LONGEST_WAIT_S):
-                self._owes_a_look = False
-                self.look()
+            self._look_if_due()
             if _answers():
                 log.warning("Redis answers again")
                 return
             time.sleep(wait_s)
             wait_s = min(_LONGEST_WAIT_S, wait_s * 2)
+
+    def _look_if_due(self) -> None:
+        """A look of our own, when a ring was lost or none could come for a while. Whether Redis answers says little:
+        what counts is whether rings come through it."""
+        now = time.monotonic()
+        if self._owes_a_look or (now - self._last_touch > _PATIENCE_S and now - self._last_look > _LONGEST_WAIT_S):
+            self._owes_a_look = False
+            self.look()
 
     def look(self) -> None:
         """Runs every job once, here, without a ring."""

@@ -18,6 +18,13 @@ class ReconciliationConfig(AppConfig):
             triggers.Rule("reconciliation.LedgerEntry", fixed=("id", "downstream_id", "book", "entry_id")),
             triggers.Rule(
                 "reconciliation.Match",
-                fixed=("id", "entry_id", "intent_id", "role", "entry_state", "by", "at"),
+                fixed=("id", "entry_id", "intent_id", "role", "entry_state", "amount_minor", "currency", "by", "at"),
+                frozen=(("released_at", ("released_by",)),),
             ),
+            triggers.Rule(
+                "reconciliation.Review",
+                fixed=("id", "intent_id", "entry_id", "opened_at"),
+                frozen=(("closed_at", ("closed_how",)),),
+            ),
+            triggers.Rule("reconciliation.ReviewReason"),
         )

@@ -11,7 +11,14 @@ from datetime import datetime, timedelta
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import DatabaseError, IntegrityError, InterfaceError, OperationalError, close_old_connections, transaction
+from django.db import (
+    DatabaseError,
+    IntegrityError,
+    InterfaceError,
+    OperationalError,
+    close_old_connections,
+    transaction,
+)
 from django.db.models import F, Q, QuerySet
 from rq.exceptions import AbandonedJobError
 from rq.timeouts import BaseTimeoutException
@@ -23,7 +30,6 @@ from actions.connectors.base import LookupFailed, Page, Target, Wanted
 from actions.errors import BadDecision, StaleTransition
 from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, SettledBy
-from actions.models.history import evidence_refs
 from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -160,7 +166,9 @@ def act(claimed: Claimed, looked: Looked) -> Check:
         check = _write(intent, claimed, judgement, found, seen, looked.problem, now)
         intent.refresh_from_db(fields=["chain_length", "chain_head"])
         if intent.status in (Status.HELD, Status.RECORDED):
-            pass  # a late answer proved it not sent: what was seen is kept, and nothing follows from it
+            # It was said not to be sent. Nothing follows, unless the book shows it under its own key.
+            if judgement.by == "key" and judgement.candidates and not judgement.entry_failed:
+                opening.doubt(intent, now=now, check=check)
         elif intent.settled:
             _after_the_end(intent, check, judgement, now)
         elif intent.fence == claimed.fence:
@@ -320,7 +328,14 @@ def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: dat
     assert judgement.entry is not None
     entry = LedgerEntry.objects.get(pk=judgement.entry)
     Match.objects.create(
-        entry=entry, intent=intent, role=MatchRole.SETTLES, entry_state=entry.state, by="checker", at=now
+        entry=entry,
+        intent=intent,
+        role=MatchRole.SETTLES,
+        entry_state=entry.state,
+        amount_minor=entry.amount_minor,
+        currency=entry.currency,
+        by="checker",
+        at=now,
     )
     return transitions.apply(
         intent.pk,
@@ -383,7 +398,7 @@ def _judged(intent: Intent, check: Check) -> bool:
 
 
 def evidence_of(check: Check) -> list[Evidence]:
-    return list(Evidence.objects.filter(pk__in=[pk for pk, _ in evidence_refs(check.evidence)]).order_by("pk"))
+    return evidence.named_in(check.evidence)
 
 
 def run(*, budget_s: float, slots: int = 8) -> int:

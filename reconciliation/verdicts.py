@@ -78,15 +78,17 @@ def judge(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Judgemen
         return Judgement(Verdict.UNAVAILABLE)
     ours = [c for c in candidates if _is_ours(facts, c)]
     if ours:
-        return _by_key(facts, ours)
-    return _by_subject(facts, candidates) or Judgement(Verdict.ABSENT if look.late_enough else Verdict.TOO_EARLY)
+        return _by_key(facts, ours, look)
+    return _by_subject(facts, candidates, look) or Judgement(
+        Verdict.ABSENT if look.late_enough else Verdict.TOO_EARLY
+    )
 
 
 def _is_ours(facts: Facts, candidate: Candidate) -> bool:
     return candidate.key == facts.key or (bool(facts.external_id) and candidate.entry_id == facts.external_id)
 
 
-def _by_key(facts: Facts, ours: list[Candidate]) -> Judgement:
+def _by_key(facts: Facts, ours: list[Candidate], look: Look) -> Judgement:
     ids = tuple(c.id for c in ours)
     strange = [c for c in ours if c.role != EntryRole.EFFECT]
     effects = [c for c in ours if c.role == EntryRole.EFFECT]
@@ -96,6 +98,9 @@ def _by_key(facts: Facts, ours: list[Candidate]) -> Judgement:
         return Judgement(Verdict.MISMATCH, candidates=ids, differs=("type",), by="key")
     if len(live) > 1:
         return Judgement(Verdict.DUPLICATE, candidates=ids, by="key")
+    if not live and not look.late_enough:
+        # Not carried out so far; another attempt may still show until the lag is over.
+        return Judgement(Verdict.TOO_EARLY, candidates=ids, by="key")
     if not live:
         return Judgement(Verdict.MATCH, entry=effects[-1].id, candidates=ids, by="key", entry_failed=True)
     return _compare(facts, live[0], ids, by="key")
@@ -105,6 +110,8 @@ def _compare(facts: Facts, entry: Candidate, ids: tuple[int, ...], *, by: str) -
     differs = []
     if entry.taken:
         differs.append("settles_another")
+    if entry.key and entry.key != facts.key:
+        differs.append("key")
     if entry.subject and entry.subject != facts.subject:
         differs.append("subject")
     if facts.amount_minor is not None:
@@ -120,8 +127,9 @@ def _compare(facts: Facts, entry: Candidate, ids: tuple[int, ...], *, by: str) -
     return Judgement(verdict, entry.id, ids, (), by)
 
 
-def _by_subject(facts: Facts, candidates: Sequence[Candidate]) -> Judgement | None:
-    """None: nothing that could be it. An entry with somebody else's key is somebody else's."""
+def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Judgement | None:
+    """None: nothing that could be it. An entry with somebody else's key is somebody else's, and so is another one
+    than the id that the downstream gave us. Without an amount there is too little to tell by."""
     possible = [
         c
         for c in candidates
@@ -129,8 +137,9 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate]) -> Judgement | No
         and c.state != EntryState.FAILED
         and not c.key
         and not c.taken
+        and not facts.external_id
         and c.subject == facts.subject
-        and _in_time(facts, c) is not False
+        and _in_time(facts, c, look) is not False
     ]
     if not possible:
         return None
@@ -139,7 +148,8 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate]) -> Judgement | No
     fits = (
         len(possible) == 1
         and only.others == 0
-        and _in_time(facts, only) is True
+        and facts.amount_minor is not None
+        and _in_time(facts, only, look) is True
         and not _compare(facts, only, ids, by="subject").differs
     )
     if fits:
@@ -148,17 +158,35 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate]) -> Judgement | No
     return Judgement(Verdict.AMBIGUOUS, candidates=ids, differs=differs, by="subject")
 
 
-def _in_time(facts: Facts, candidate: Candidate) -> bool | None:
-    """Whether it was booked after we may have sent; None when the entry has no time."""
+def _in_time(facts: Facts, candidate: Candidate, look: Look) -> bool | None:
+    """Whether it was booked while ours can have been; None when the entry has no time.
+
+    From the first moment that we may have sent until the lag after the last, give or take the clocks: what was
+    booked days later is somebody else's doing.
+    """
     if candidate.booked_at is None or facts.first_sent_at is None:
         return None
-    return candidate.booked_at >= facts.first_sent_at - CLOCK_SKEW
+    last = look.last_possible_send + timedelta(seconds=look.lag_s) + CLOCK_SKEW
+    return facts.first_sent_at - CLOCK_SKEW <= candidate.booked_at <= last
 
 
 def facts_digest(candidates: Sequence[Candidate]) -> str:
     """Equal facts, equal digest: over the entries as they were seen, in whatever order."""
     rows = sorted(
-        canonical([c.entry_id, c.role, c.state, c.key, c.subject, str(c.amount_minor), c.currency, c.taken])
+        canonical(
+            [
+                c.entry_id,
+                c.role,
+                c.state,
+                c.key,
+                c.subject,
+                str(c.amount_minor),
+                c.currency,
+                str(c.booked_at),
+                c.taken,
+                c.others > 0,
+            ]
+        )
         for c in candidates
     )
     return digest(canonical(rows))

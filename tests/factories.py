@@ -7,7 +7,7 @@ from uuid import UUID
 import uuid_utils
 from django.contrib.auth.models import Permission, User
 
-from actions import snapshots, subjects, times, tokens, transitions
+from actions import money, snapshots, subjects, times, tokens, transitions
 from actions.canonical import canonical, new_salt
 from actions.models import Agent, Downstream, Executor, Intent, Kind
 from actions.payloads import payload, payload_digest
@@ -94,6 +94,7 @@ def make_intent(
         "family": subjects.family_of(subject),
         "amount_minor": amount_minor,
         "currency": currency if amount_minor is not None else "",
+        "amount_exponent": money.exponent(currency) if amount_minor is not None and currency else 0,
         "params": text,
         "context": "{}",
         "payload_salt": salt,

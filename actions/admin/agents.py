@@ -66,6 +66,12 @@ class TokenForm(VersionedForm):
             "expires_at",
         ]
 
+    def clean_agent(self) -> Any:
+        agent = self.cleaned_data["agent"]
+        if agent.built_in and self.instance.pk is None:
+            raise forms.ValidationError("The built-in application is trusted because it is this process; no token.")
+        return agent
+
     def clean_expires_at(self) -> Any:
         expires_at = self.cleaned_data.get("expires_at")
         if expires_at is not None and "expires_at" in self.changed_data and expires_at <= times.now():

@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 from actions import history
 from actions.admin import shown
 from actions.admin.read_only import ReadOnlyAdmin
-from actions.admin.records import AttemptInline, EvidenceInline, TransitionInline
+from actions.admin.records import AttemptInline, EvidenceInline, ObservationInline, TransitionInline
 from actions.admin.search import find_intents
 from actions.models import Intent
 from actions.statuses import UNSETTLED
@@ -56,7 +56,7 @@ class IntentAdmin(ReadOnlyAdmin):
         "An order (with its lines), an idempotency key, the downstream's id or our own; or how it begins."
     )
     change_form_template = "admin/landed/intent.html"
-    inlines = [AttemptInline, TransitionInline, EvidenceInline]
+    inlines = [AttemptInline, TransitionInline, ObservationInline, EvidenceInline]
     fieldsets = [
         (
             None,

@@ -8,7 +8,7 @@ from django.utils.safestring import SafeString
 
 from actions.admin import shown
 from actions.admin.read_only import ReadOnlyAdmin, ReadOnlyInline
-from actions.models import Attempt, Evidence, PolicySnapshot, Transition
+from actions.models import Attempt, Evidence, Observation, PolicySnapshot, Transition, Usage
 from actions.models.history import evidence_refs
 
 _INLINE_TEXT = 2_000
@@ -48,6 +48,12 @@ class TransitionInline(ReadOnlyInline):
     verbose_name_plural = "history"
     fields = ["sequence", "from_status", "to_status", "actor", "actor_id", "reason", evidence_links, "at"]
     ordering = ["sequence"]
+
+
+class ObservationInline(ReadOnlyInline):
+    model = Observation
+    fields = ["what", "by", evidence_links, "at"]
+    ordering = ["position"]
 
 
 class EvidenceInline(ReadOnlyInline):
@@ -118,11 +124,25 @@ class TransitionAdmin(ReadOnlyAdmin):
         "actor_id",
         "reason",
         evidence_links,
+        shown.raw_json("facts"),
         "at",
         "position",
         "previous",
         "digest",
     ]
+
+
+class ObservationAdmin(ReadOnlyAdmin):
+    list_display = ["id", shown.link_to("intent"), "what", "by", "at"]
+    list_filter = ["what"]
+    search_fields = ["=intent__id", "=intent__subject", "=intent__idempotency_key"]
+    fields = [shown.link_to("intent"), "what", "by", evidence_links, "at", "position", "previous", "digest"]
+
+
+class UsageAdmin(ReadOnlyAdmin):
+    list_display = ["agent", "bucket", "since", "count", "count_before"]
+    list_select_related = ["agent"]
+    fields = ["agent", "bucket", "since", "count", "count_before"]
 
 
 class EvidenceAdmin(ReadOnlyAdmin):
@@ -154,5 +174,7 @@ class PolicySnapshotAdmin(ReadOnlyAdmin):
 def register() -> None:
     admin.site.register(Attempt, AttemptAdmin)
     admin.site.register(Transition, TransitionAdmin)
+    admin.site.register(Observation, ObservationAdmin)
     admin.site.register(Evidence, EvidenceAdmin)
+    admin.site.register(Usage, UsageAdmin)
     admin.site.register(PolicySnapshot, PolicySnapshotAdmin)

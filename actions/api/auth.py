@@ -5,9 +5,10 @@ from typing import Any, Final, cast
 from django.http import HttpRequest
 from ninja.security.base import AuthBase
 
-from actions import tokens
+from actions import rates, tokens
 from actions.errors import ScopeMissing, Unauthenticated
 from actions.models import Agent, Scope, Token
+from actions.rates import Bucket
 
 READ: Final = (Scope.READ,)
 PROPOSE: Final = (Scope.PROPOSE,)
@@ -15,7 +16,7 @@ REPORT: Final = (Scope.REPORT,)
 
 
 class Bearer(AuthBase):
-    """Lets a request through whose token has one of `scopes` (none named: any valid token).
+    """Lets a request through whose token has one of `scopes` (none named: any valid token), within its rate.
 
     A token counts in the header Authorization only (RFC 6750 §2.1). In an address it would end up in logs, so it
     is not looked for there.
@@ -24,9 +25,9 @@ class Bearer(AuthBase):
     openapi_type = "http"
     openapi_scheme = "bearer"
 
-    def __init__(self, *scopes: Scope) -> None:
+    def __init__(self, *scopes: Scope, bucket: Bucket = Bucket.OTHER) -> None:
         super().__init__()
-        self._scopes = scopes
+        self._scopes, self._bucket = scopes, bucket
 
     def __call__(self, request: HttpRequest) -> Any:
         token = _valid_token(request)
@@ -34,6 +35,7 @@ class Bearer(AuthBase):
         if wanted and not token.scopes & set(wanted):
             names = " or ".join(wanted)
             raise ScopeMissing(f"This token lacks the scope {names}.", scope=wanted[0])
+        rates.take(token.agent, self._bucket)
         return token
 
 

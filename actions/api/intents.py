@@ -17,6 +17,7 @@ from actions.api.intake import read_object, request_key
 from actions.api.schemas import HistoryOut, IntentOut, PageOut
 from actions.errors import Invalid, KeyReused, NotAllowed
 from actions.models import Agent, Executor, Intent
+from actions.rates import Bucket
 from actions.reasons import Reason
 from actions.recording import Proposal, Recorded
 from actions.statuses import Actor, Status
@@ -26,7 +27,7 @@ router = Router(tags=["intents"])
 
 @router.post(
     "/intents",
-    auth=Bearer(*PROPOSE),
+    auth=Bearer(*PROPOSE, bucket=Bucket.PROPOSE),
     response={201: IntentOut, 200: IntentOut},
     by_alias=True,
     url_name="intents",

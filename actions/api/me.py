@@ -5,11 +5,13 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
+from actions import rates
 from actions.api import describing
 from actions.api.answers import json_response
 from actions.api.auth import Bearer, agent_of, token_of
 from actions.api.schemas import AgentOut, KindsOut
-from actions.models import Executor, Executors, Kind, Scope
+from actions.models import Agent, Executor, Executors, Kind, Scope
+from actions.rates import Bucket
 
 router = Router(tags=["agent"])
 
@@ -25,9 +27,13 @@ def read_me(request: HttpRequest) -> HttpResponse:
             "group": agent.group or None,
             "paused": agent.paused,
             "scopes": sorted(token.scopes),
-            "limits": {"rate_per_minute": agent.rate_per_minute},
+            "limits": {"rate_per_minute": agent.rate_per_minute, "left": _left(agent)},
         }
     )
+
+
+def _left(agent: Agent) -> dict[str, int]:
+    return {bucket.value: rates.left(agent, bucket) for bucket in Bucket}
 
 
 @router.get("/kinds", auth=Bearer(Scope.PROPOSE, Scope.READ), response=KindsOut, openapi_extra=describing.OWN)

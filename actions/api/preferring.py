@@ -13,12 +13,12 @@ from actions.api import showing
 from actions.guidance import Step
 from actions.models import Agent
 
-_TOKEN: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
-_WORD: Final = rf'(?:{_TOKEN}|"(?:[^"\\]|\\.)*")'
-_PARAMETER: Final = rf"{_TOKEN}(?:[ \t]*=[ \t]*{_WORD})?"
+_NAME: Final = r"[!#$%&'*+\-.^_`|~0-9A-Za-z]+"
+_WORD: Final = rf'(?:{_NAME}|"(?:[^"\\]|\\.)*")'
+_PARAMETER: Final = rf"{_NAME}(?:[ \t]*=[ \t]*{_WORD})?"
 # preference = token [ BWS "=" BWS word ] *( OWS ";" [ OWS parameter ] )
 _PREFERENCE: Final = re.compile(
-    rf"[ \t]*(?P<name>{_TOKEN})(?:[ \t]*=[ \t]*(?P<word>{_WORD}))?"
+    rf"[ \t]*(?P<name>{_NAME})(?:[ \t]*=[ \t]*(?P<word>{_WORD}))?"
     rf"(?:[ \t]*;(?:[ \t]*{_PARAMETER})?)*[ \t]*(?:,|$)"
 )
 _SECONDS: Final = re.compile(r'"?([0-9]{1,9})"?', re.ASCII)

@@ -177,8 +177,16 @@ class HistoryOut(Schema):
     checks: list[CheckOut]
 
 
+class LeftOut(Schema):
+    """Requests that are left of the last sixty seconds' allowance."""
+
+    propose: int = Field(description="POST /intents, replays included.")
+    other: int = Field(description="Everything else; ten times as many.")
+
+
 class LimitsOut(Schema):
     rate_per_minute: int
+    left: LeftOut
 
 
 class AgentOut(Schema):

@@ -48,12 +48,14 @@ REASONS: Mapping[str, str] = {
     "redirect": "The downstream pointed elsewhere; nothing was followed.",
     "unclear_status": "The HTTP status says nothing about whether it happened.",
     "key_used_otherwise": "The downstream knows this key from a request with another content.",
+    "connector_error": "Our connector broke over the answer; it proves nothing until somebody has read it.",
     "duplicate_request": "The downstream says that a first request exists: its outcome has to be looked up.",
 }
 
 # Why a look-up gave no complete view, beside the transport's reasons.
 LOOK_UP_REASONS: Mapping[str, str] = {
     **{str(reason): text for reason, text in transport.REASONS.items() if reason is not transport.Reason.OK},
+    "connector_error": "Our connector broke over it.",
     "not_offered": "The connector is not set up to look up in this way.",
     "bad_query": "The question could not be put together; nothing was asked.",
     "http_error": "The downstream answered with an HTTP error.",
@@ -89,7 +91,7 @@ class Wanted:
     amount_minor: int | None = None
     amount: str | None = None
     currency: str | None = None
-    params: Mapping[str, Any] = field(default_factory=dict)
+    params: Mapping[str, Any] = field(default_factory=dict, repr=False)
 
 
 @dataclass(frozen=True)

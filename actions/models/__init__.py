@@ -1,6 +1,6 @@
 """The tables of `actions`."""
 
-from .agents import Agent, Scope, Token
+from .agents import Agent, Scope, Token, Usage
 from .history import Chained
 from .intents import (
     HARMLESS,
@@ -10,6 +10,8 @@ from .intents import (
     EvidenceKind,
     Executor,
     Intent,
+    Observation,
+    Observed,
     Result,
     SettledBy,
     Transition,
@@ -44,6 +46,8 @@ __all__ = [
     "Kind",
     "LookAlikePolicy",
     "LookUp",
+    "Observation",
+    "Observed",
     "PolicySnapshot",
     "Relook",
     "Replay",
@@ -52,4 +56,5 @@ __all__ = [
     "SettledBy",
     "Token",
     "Transition",
+    "Usage",
 ]

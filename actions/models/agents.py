@@ -82,3 +82,21 @@ class Token(models.Model):
             Scope.EVIDENCE: self.may_give_evidence,
         }
         return frozenset(scope.value for scope, yes in granted.items() if yes)
+
+
+class Usage(models.Model):
+    """How much an agent asked for: in the minute that began at `since`, and in the one before. For rate limits."""
+
+    agent = models.ForeignKey(Agent, on_delete=models.CASCADE, related_name="usage")
+    bucket = models.CharField(max_length=10, help_text="What is counted together.")
+    since = models.DateTimeField()
+    count = models.PositiveIntegerField(default=0)
+    count_before = models.PositiveIntegerField(default=0)
+
+    class Meta:
+        ordering = ["agent", "bucket"]
+        verbose_name_plural = "usage"
+        constraints = [models.UniqueConstraint(name="usage_once", fields=["agent", "bucket"])]
+
+    def __str__(self) -> str:
+        return f"{self.agent_id} {self.bucket}: {self.count}"

@@ -29,12 +29,14 @@ class Chained(models.Model):
         """The fields that the digest covers, as plain JSON values."""
         found: dict[str, Any] = {"table": self._meta.db_table}
         for name in ("position", "at", *self.CHAINED):
-            value = getattr(self, name)
-            found[name] = value if value is None or isinstance(value, bool | int) else _text(value)
+            found[name] = plain(getattr(self, name))
         return found
 
 
-def _text(value: Any) -> str:
+def plain(value: Any) -> str | int | bool | None:
+    """A column's value as digests see it: the same before it is stored and after it is read, on every database."""
+    if value is None or isinstance(value, bool | int):
+        return value
     if isinstance(value, datetime):
         return value.astimezone(UTC).isoformat(timespec="microseconds")
     return str(value)

@@ -43,6 +43,8 @@ class Intent(models.Model):
     family = models.CharField(max_length=200, help_text="The subject up to its first slash.")
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
+    # Decimals of the currency as they were: codes go out of force, amounts stay what they are.
+    amount_exponent = models.PositiveSmallIntegerField(default=0)
     params = models.TextField(help_text="Canonical JSON.")
     payee = models.CharField(max_length=200, blank=True)
     customer = models.CharField(max_length=200, blank=True)
@@ -171,13 +173,15 @@ class Intent(models.Model):
     @property
     def amount(self) -> str | None:
         """The amount as a decimal string, or None."""
-        return None if self.amount_minor is None else money.to_text(self.amount_minor, self.currency)
+        return None if self.amount_minor is None else money.render(self.amount_minor, self.amount_exponent)
 
     @property
     def settled_amount(self) -> str | None:
         if self.settled_amount_minor is None:
             return None
-        return money.to_text(self.settled_amount_minor, self.settled_currency or self.currency)
+        if self.settled_currency in ("", self.currency):
+            return money.render(self.settled_amount_minor, self.amount_exponent)
+        return money.to_text(self.settled_amount_minor, self.settled_currency)
 
     @property
     def params_data(self) -> dict[str, Any]:
@@ -230,7 +234,7 @@ class Attempt(models.Model):
     http_status = models.PositiveIntegerField(null=True)
     closed_at = models.DateTimeField(null=True)
     closed_by = models.CharField(max_length=8, choices=ClosedBy, blank=True)
-    # Its own answer, when it came after the clock had closed it: added once.
+    # Its own answer, when it came after "no answer" had closed it: added once.
     late_result = models.CharField(max_length=10, choices=Result, blank=True)
     late_reason = models.CharField(max_length=40, blank=True)
     late_at = models.DateTimeField(null=True)
@@ -246,8 +250,8 @@ class Attempt(models.Model):
                 | Q(closed_at__isnull=False, result__in=Result.values, closed_by__in=ClosedBy.values),
             ),
             models.CheckConstraint(
-                name="attempt_late_only_after_clock",
-                condition=Q(late_result="") | Q(closed_by=ClosedBy.CLOCK, late_result__in=Result.values),
+                name="attempt_late_only_after_silence",
+                condition=Q(late_result="") | Q(result=Result.NO_ANSWER, late_result__in=Result.values),
             ),
             models.CheckConstraint(name="attempt_lease_after_claim", condition=Q(lease_until__gt=F("claimed_at"))),
         ]
@@ -320,6 +324,7 @@ class Transition(Chained):
     actor_id = models.CharField(max_length=100, help_text="agent:7, worker:host/12, person:3; never a name.")
     reason = models.CharField(max_length=40)
     evidence = models.TextField(default="[]", help_text="Canonical JSON: [[id, digest], …].")
+    facts = models.TextField(default="{}", help_text="Canonical JSON: the columns of FACTS as they were after it.")
 
     CHAINED = (
         "intent_id",
@@ -330,6 +335,16 @@ class Transition(Chained):
         "actor_id",
         "reason",
         "evidence",
+        "facts",
+    )
+    # What of the intent a transition pins down, so that changing it afterwards shows.
+    FACTS = (
+        "fence",
+        "external_id",
+        "settled_amount_minor",
+        "settled_currency",
+        "settled_by",
+        "guard_waived",
     )
 
     class Meta:
@@ -343,3 +358,35 @@ class Transition(Chained):
 
     def __str__(self) -> str:
         return f"{self.intent_id}:{self.sequence} {self.from_status}→{self.to_status}"
+
+
+class Observed(models.TextChoices):
+    """What an observation is about."""
+
+    ACCEPTED = "accepted", "an answer that says pending"
+    LATE = "late", "an answer that came too late to move anything"
+    AGAIN = "again", "an answer that was heard before, or another than before"
+    DISPUTED = "disputed", "new facts contradict the status"
+    UPHELD = "upheld", "a person upheld the status"
+    NOTE = "note", "an administrator's note"
+
+
+class Observation(Chained):
+    """Something that history has to keep although no status changed."""
+
+    intent = models.ForeignKey(Intent, on_delete=models.PROTECT, related_name="observations")
+    what = models.CharField(max_length=10, choices=Observed)
+    by = models.CharField(max_length=100, help_text="worker:host/12, checker, person:3; never a name.")
+    evidence = models.TextField(default="[]", help_text="Canonical JSON: [[id, digest], …].")
+
+    CHAINED = ("intent_id", "what", "by", "evidence")
+
+    class Meta:
+        ordering = ["intent", "position"]
+        constraints = [
+            models.UniqueConstraint(name="observation_position_once", fields=["intent", "position"]),
+            models.CheckConstraint(name="observation_what_valid", condition=Q(what__in=Observed.values)),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.intent_id}:{self.what}"

@@ -149,6 +149,9 @@ def valid_limits(value: Any) -> None:
             raise ValidationError(str(wrong)) from None
         if not isinstance(limits, dict) or not set(limits) <= names:
             raise ValidationError(f"{currency}: only {', '.join(sorted(names))}.")
+        review, two = limits.get("review_above"), limits.get("two_people_above")
+        if two is not None and (review is None or review > two):
+            raise ValidationError(f"{currency}: two people without a review below them: set review_above lower.")
         for name, limit in limits.items():
             if not isinstance(limit, int) or isinstance(limit, bool) or limit < 0:
                 raise ValidationError(f"{currency}.{name}: a whole number of minor units, or leave it out.")

@@ -176,7 +176,9 @@ def _of_model(instance: Any, bad: set[str]) -> dict[str, list[str]]:
     # A downstream that the same file makes has no primary key yet; that it exists was looked at before.
     unsaved = {f.name for f in instance._meta.concrete_fields if f.is_relation and _is_unsaved(instance, f.name)}
     try:
-        instance.full_clean(exclude=bad | unsaved)
+        # Not its uniqueness: rows are told by name, and a name that somebody else takes right now is for the
+        # database to find, so that the plan is made anew.
+        instance.full_clean(exclude=bad | unsaved, validate_unique=False)
     except ValidationError as wrong:
         return dict(wrong.message_dict)
     return {}

@@ -65,7 +65,7 @@ def _written(name: str, value: Any) -> Any:
 def _flat(path: str, value: Any) -> Iterator[tuple[str, str]]:
     """(path, text) of each leaf; a list of plain values is one leaf."""
     if isinstance(value, dict) and value:
-        for name, inner in value.items():
+        for name, inner in sorted(value.items()):  # PostgreSQL keeps no order of its own
             key = name if _BARE.fullmatch(name) else visible.plain(json.dumps(name, ensure_ascii=False))
             yield from _flat(f"{path}.{key}", inner)
     elif isinstance(value, list) and any(isinstance(inner, dict | list) for inner in value):

@@ -6,8 +6,9 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db import transaction
 
-from actions import evidence, times
-from actions.models import Evidence, EvidenceKind, Intent
+from actions import evidence, history, times
+from actions.locking import for_change
+from actions.models import Evidence, EvidenceKind, Intent, Observed
 from actions.redaction import redact
 
 
@@ -22,8 +23,8 @@ class NoteForm(forms.Form):
 def store_note(intent: Intent, *, person: User, text: str) -> Evidence:
     """Stores the note. The same words from the same person within a minute are a double click: one note."""
     with transaction.atomic():
-        # Two clicks wait for each other here. The row is only locked, never written.
-        Intent.objects.select_for_update().only("pk").get(pk=intent.pk)
+        # Two clicks wait for each other here.
+        for_change(Intent).get(pk=intent.pk)
         now = times.now()
         source = f"person:{person.pk}"
         again = Evidence.objects.filter(
@@ -33,6 +34,8 @@ def store_note(intent: Intent, *, person: User, text: str) -> Evidence:
             text=redact(text),
             created_at__gt=now - timedelta(minutes=1),
         ).first()
-        return again or evidence.store(
-            intent_id=intent.pk, kind=EvidenceKind.NOTE, source=source, content=text, now=now
-        )
+        if again is not None:
+            return again
+        kept = evidence.store(intent_id=intent.pk, kind=EvidenceKind.NOTE, source=source, content=text, now=now)
+        history.observe(intent.pk, Observed.NOTE, by=source, evidence=[kept], at=now)
+        return kept

@@ -54,6 +54,8 @@ class Match(models.Model):
     intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="matches")
     role = models.CharField(max_length=10, choices=MatchRole)
     entry_state = models.CharField(max_length=8, choices=EntryState, help_text="The entry's state when judged.")
+    amount_minor = models.BigIntegerField(null=True, help_text="What the entry said when it was tied.")
+    currency = models.CharField(max_length=3, blank=True)
     by = models.CharField(max_length=100, help_text="checker, or person:3.")
     at = models.DateTimeField()
     released_at = models.DateTimeField(null=True)

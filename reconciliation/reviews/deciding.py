@@ -189,7 +189,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     intent = for_change(Intent).select_related("policy", "kind", "downstream").get(pk=intent_id)
     review = for_change(Review).get(pk=review_id)
     now = times.now()
-    _refuse_changed(review, intent, ballot, person, now)
+    _refuse_changed(review, intent, ballot, person, fresh, now)
     note, kept = _keep_words(intent, ballot, person, now)
     vote = _vote(review, intent, ballot, person)
     row = _row(review, intent, ballot, person, note, kept, fresh, about=vote)
@@ -207,7 +207,9 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     return Decided(row, "effective")
 
 
-def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: User, now: datetime) -> None:
+def _refuse_changed(
+    review: Review, intent: Intent, ballot: _Ballot, person: User, fresh: Check | None, now: datetime
+) -> None:
     if review.closed_at is not None:
         raise claiming.closed(review)
     if not claiming.holds(review, person, now):
@@ -216,7 +218,9 @@ def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: Use
         raise BadDecision("This case is decided already; the decision takes effect in a moment.")
     if intent.version != ballot.seen.version:
         raise SeenIsStale()
-    if _facts_moved(review, intent, ballot.choice, ballot.seen.digest):
+    if fresh is not None and _facts_moved(intent, ballot.choice, since=fresh.position, digest=fresh.facts_digest):
+        raise SeenIsStale()
+    if ballot.choice is Choice.UPHOLD and review.facts_digest != ballot.seen.digest:
         raise SeenIsStale()
     if ballot.choice not in options.choices_for(review, intent):
         raise BadDecision("This can't be decided here.")
@@ -227,14 +231,11 @@ def _refuse_changed(review: Review, intent: Intent, ballot: _Ballot, person: Use
     _refuse_wrong_entry(intent, ballot)
 
 
-def _facts_moved(review: Review, intent: Intent, choice: Choice, digest: str) -> bool:
-    """Whether the newest look that was complete showed other entries than the person saw: the status may well
-    stay where it is. A look that failed shows nothing, old or new."""
-    if choice not in (*_OUTCOMES, Choice.UPHOLD):
-        return False
-    newest = intent.checks.exclude(verdict=Verdict.UNAVAILABLE).order_by("-position").first()
-    # Only what was looked at for this case: an earlier one may have been judged, or contradicted, without a look.
-    return newest is not None and newest.at >= review.opened_at and newest.facts_digest != digest
+def _facts_moved(intent: Intent, choice: Choice, *, since: int, digest: str) -> bool:
+    """Whether a complete look after position `since` of the history showed other entries: the status may well stay
+    where it is. A look that failed shows nothing, old or new."""
+    later = intent.checks.filter(position__gt=since).exclude(verdict=Verdict.UNAVAILABLE)
+    return choice in (*_OUTCOMES, Choice.UPHOLD) and later.exclude(facts_digest=digest).exists()
 
 
 def _refuse_wrong_entry(intent: Intent, ballot: _Ballot) -> None:
@@ -320,8 +321,8 @@ def take_effect(decision_id: int) -> bool:
         now = times.now()
         if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
             return False
-        stale = intent.version != row.seen_version or _facts_moved(review, intent, Choice(row.choice), row.seen_digest)
-        if review.closed_at is not None or stale:
+        moved = _facts_moved(intent, Choice(row.choice), since=row.position, digest=row.seen_digest)
+        if review.closed_at is not None or intent.version != row.seen_version or moved:
             void(row, person=None)
             return True
         try:

@@ -3,12 +3,10 @@
 from datetime import datetime
 from typing import Any
 
-from actions import jobs, subjects, transitions
+from actions import evidence, history, jobs, subjects, transitions
 from actions.errors import BadDecision
 from actions.locking import for_change
-from actions.models import Executor, Intent, SettledBy
-from actions.models.history import evidence_refs
-from actions.models.intents import Evidence
+from actions.models import Evidence, Executor, Intent, Observed, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Choice, Decision, LedgerEntry, Match, MatchRole
@@ -31,8 +29,7 @@ def _who(decision: Decision) -> str:
 
 def grounds_of(decision: Decision) -> list[Evidence]:
     """The evidence that a decision rests on, the note included."""
-    numbers = [pk for pk, _ in evidence_refs(decision.evidence)]
-    return list(Evidence.objects.filter(pk__in=numbers).order_by("pk"))
+    return evidence.named_in(decision.evidence)
 
 
 def _confirm(decision: Decision, intent: Intent, now: datetime) -> None:
@@ -63,7 +60,14 @@ def tie(intent: Intent, decision: Decision, now: datetime) -> LedgerEntry:
     if Match.objects.filter(entry=entry, released_at__isnull=True).exists():
         raise BadDecision("This entry settles another intent already.")
     Match.objects.create(
-        entry=entry, intent=intent, role=MatchRole.SETTLES, entry_state=entry.state, by=_who(decision), at=now
+        entry=entry,
+        intent=intent,
+        role=MatchRole.SETTLES,
+        entry_state=entry.state,
+        amount_minor=entry.amount_minor,
+        currency=entry.currency,
+        by=_who(decision),
+        at=now,
     )
     return entry
 
@@ -126,4 +130,5 @@ def _reject(decision: Decision, intent: Intent, now: datetime) -> None:
 
 def _uphold(decision: Decision, intent: Intent, now: datetime) -> None:
     """The settled status stays; the dispute is over and the guard is free again."""
-    transitions.note(intent.pk, now=now, disputed=False, guard_key=None)
+    transitions.note(intent.pk, now=now, disputed=False, guard_key=None, next_check_at=None)
+    history.observe(intent.pk, Observed.UPHELD, by=_who(decision), evidence=grounds_of(decision), at=now)

@@ -29,8 +29,8 @@ def on_transition(intent: Intent, transition: Transition) -> None:
 
 
 def on_contradiction(intent: Intent, attempt: Attempt) -> None:
-    if intent.status == Status.RECORDED:
-        # It was said not to be sent, and now that it happened: nobody sends it before a person has looked.
-        opening.hold(intent, now=times.now())
+    now = times.now()
+    if intent.status in (Status.RECORDED, Status.HELD):
+        opening.doubt(intent, now=now)
     else:
-        opening.dispute(intent, now=times.now())
+        opening.dispute(intent, now=now)

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db.models import F
 
-from actions import outcomes, policy, subjects, transitions
+from actions import evidence, history, outcomes, policy, subjects, transitions
 from actions.locking import for_change
-from actions.models import Intent
+from actions.models import Intent, Observed
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Check, Choice, ClosedHow, Purpose, ReasonCode, Review, ReviewReason, Verdict
@@ -75,6 +75,11 @@ def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Rev
     if not Intent.objects.filter(guard_key=key).exists():
         columns["guard_key"] = key
     transitions.note(intent.pk, now=now, **columns)
+    if not intent.disputed:
+        by = check.by if check else "checker"
+        history.observe(
+            intent.pk, Observed.DISPUTED, by=by, evidence=evidence.named_in(check.evidence) if check else (), at=now
+        )
     intent.disputed = True
     _hold_the_unsent(intent, now)
     review = _open_or_get(intent, Purpose.OUTCOME, now)
@@ -82,6 +87,24 @@ def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Rev
     _see(review, check)
     _say(review, None, grounds.for_contradiction(intent, check))
     return review
+
+
+def doubt(intent: Intent, *, now: datetime, check: Check | None = None) -> Review:
+    """It was said not to be sent, and now something says that it was: it is unknown, nobody sends it, and a person
+    looks."""
+    first = intent.attempts.order_by("number").first()
+    transitions.apply(
+        intent.pk,
+        expected=(Status.RECORDED, Status.HELD),
+        to=Status.UNKNOWN,
+        actor=Actor.CHECKER,
+        actor_id=check.by if check else "checker",
+        reason=Reason.CONTRADICTED,
+        now=now,
+        first_maybe_sent_at=first.claimed_at if first else now,
+    )
+    intent.refresh_from_db()
+    return open_for_outcome(intent, ReasonCode.CONTRADICTION, now=now, check=check)
 
 
 def hold(intent: Intent, *, now: datetime) -> None:
@@ -101,6 +124,7 @@ def hold(intent: Intent, *, now: datetime) -> None:
         reason=Reason.HELD_ON_DISPUTE,
         now=now,
         hold_reasons=ReasonCode.CONTRADICTION.value,
+        guard_waived=False,  # a waiver was for what was known then
         approve_before=expires if outcomes.proven_unsent(intent) else None,
     )
 
@@ -108,7 +132,9 @@ def hold(intent: Intent, *, now: datetime) -> None:
 def _hold_the_unsent(intent: Intent, now: datetime) -> None:
     """What is recorded on a disputed subject, in its whole family, is not sent before a person has looked."""
     unsent = Intent.objects.filter(kind_id=intent.kind_id, family=intent.family, status=Status.RECORDED)
-    for other in for_change(Intent).filter(pk__in=unsent).select_related("policy").order_by("pk"):
+    # One that a worker is claiming at this moment is left to the worker, which looks for disputes itself: waiting
+    # for it, while it waits for the family's lock, would be a deadlock.
+    for other in for_change(Intent, skip_locked=True).filter(pk__in=unsent).select_related("policy").order_by("pk"):
         if subjects.related(other.subject, intent.subject):
             hold(other, now=now)
 
@@ -144,8 +170,11 @@ def _add(review: Review, reasons: Iterable[ReasonCode], now: datetime) -> None:
 
 
 def _see(review: Review, check: Check | None) -> None:
+    """What the page shows from now on. A look that failed shows no entries, so those of the last one stay."""
     if check is not None:
-        review.verdict, review.facts_digest = Verdict(check.verdict), check.facts_digest
+        review.verdict = Verdict(check.verdict)
+    if check is not None and check.verdict != Verdict.UNAVAILABLE:
+        review.facts_digest = check.facts_digest
 
 
 def _say(review: Review, recommendation: Choice | None, words: str) -> None:

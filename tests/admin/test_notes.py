@@ -15,7 +15,9 @@ pytestmark = pytest.mark.django_db
 
 
 def columns(intent: Intent) -> dict[str, object]:
-    return Intent.objects.filter(pk=intent.pk).values().get()
+    """All but the two that say where its history ends: a note is part of it."""
+    found = Intent.objects.filter(pk=intent.pk).values().get()
+    return {name: value for name, value in found.items() if name not in ("chain_length", "chain_head")}
 
 
 def test_a_note_form_opened_before_the_worker_confirmed_touches_no_column_of_the_intent(

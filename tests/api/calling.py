@@ -87,3 +87,22 @@ def problem(answer: Any, status: int, code: str) -> dict[str, Any]:
     assert (answer.status_code, body["status"], body["code"]) == (status, status, code), body
     assert {"type", "title", "detail", "retryable"} <= set(body)
     return body
+
+
+def make_caller(kind: Kind | None = None, **agent: Any) -> Api:
+    """An agent that carries out its intents itself: its token may report."""
+    return make_api(kind, token={"may_report": True}, **agent)
+
+
+def attempts_of(intent_id: Any) -> str:
+    return f"/intents/{intent_id}/attempts"
+
+
+def claim(api: Api, intent_id: Any, token: str = "t-1", **fields: Any) -> Any:
+    return api.post(attempts_of(intent_id), {"claim_token": token} | fields)
+
+
+def report(api: Api, intent_id: Any, outcome: Any, *, attempt: Any = 1, token: Any = "t-1", **fields: Any) -> Any:
+    answer = {"answer": {"error": "declined"}} if outcome == "failed" else {}
+    body = {"attempt": attempt, "claim_token": token, "outcome": outcome} | answer | fields
+    return api.post(f"/intents/{intent_id}/report", {name: value for name, value in body.items() if value is not ...})

@@ -8,7 +8,7 @@ from django.test import Client
 from jsonschema import Draft202012Validator
 
 from config.middleware import POLICY
-from tests.api.calling import Api
+from tests.api.calling import Api, claim, make_caller, report
 from tests.api.test_reading import unknown
 
 pytestmark = pytest.mark.django_db
@@ -28,6 +28,9 @@ def test_the_document_names_every_route(document: dict[str, Any]) -> None:
         ("/api/v1/intents/{intent_id}", "get"),
         ("/api/v1/intents/{intent_id}/history", "get"),
         ("/api/v1/intents/{intent_id}/cancel", "post"),
+        ("/api/v1/intents/{intent_id}/attempts", "post"),
+        ("/api/v1/intents/{intent_id}/attempts/{number}/renew", "post"),
+        ("/api/v1/intents/{intent_id}/report", "post"),
         ("/api/v1/me", "get"),
         ("/api/v1/kinds", "get"),
     }
@@ -56,6 +59,11 @@ def test_what_is_answered_is_what_is_documented(api: Api, document: dict[str, An
     holds("IntentOut", api.get(f"/intents/{intent.pk}").json())
     holds("HistoryOut", api.get(f"/intents/{intent.pk}/history").json())
     holds("PageOut", api.get("/intents").json())
+    mine = make_caller(api.kind)
+    claimed = mine.recorded(subject="o-5", executor="caller")
+    holds("ClaimOut", claim(mine, claimed["id"]).json())
+    holds("ClaimOut", mine.post(f"/intents/{claimed['id']}/attempts/1/renew", {"claim_token": "t-1"}).json())
+    holds("IntentOut", report(mine, claimed["id"], "confirmed").json())
     holds("AgentOut", api.get("/me").json())
     holds("KindsOut", api.get("/kinds").json())
 
@@ -66,6 +74,21 @@ def test_the_proposal_is_documented_field_by_field(document: dict[str, Any]) -> 
     body = document["paths"]["/api/v1/intents"]["post"]["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["properties"]) == set(NAMES)
     assert body["additionalProperties"] is False
+
+
+def test_claims_and_reports_are_documented_field_by_field(document: dict[str, Any]) -> None:
+    from actions.api.claim_fields import CLAIM, OUTCOMES, REPORT
+
+    def body_of(tail: str) -> dict[str, Any]:
+        operation = document["paths"][f"/api/v1/intents/{{intent_id}}/{tail}"]["post"]
+        assert "may_have_happened" in operation["responses"]["409"]["description"]
+        found: dict[str, Any] = operation["requestBody"]["content"]["application/json"]["schema"]
+        assert found["additionalProperties"] is False
+        return found
+
+    for tail, names in (("attempts", CLAIM), ("attempts/{number}/renew", CLAIM), ("report", REPORT)):
+        assert set(body_of(tail)["properties"]) == set(names)
+    assert body_of("report")["properties"]["outcome"]["enum"] == list(OUTCOMES)
 
 
 def test_the_page_needs_nothing_from_elsewhere_and_no_inline_script() -> None:

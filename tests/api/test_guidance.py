@@ -24,6 +24,7 @@ situations = st.builds(
     review_due_at=times_around,
     own=st.booleans(),
     may_send=st.booleans(),
+    stopped=st.booleans(),
     attempt_open=st.booleans(),
     effect_elsewhere=st.booleans(),
     lease_until=times_around,
@@ -133,6 +134,7 @@ def test_the_next_steps_of_a_caller() -> None:
     assert step(Status.RECORDED) is Step.SEND
     assert step(Status.RECORDED, send_before=NOW) is Step.WAIT
     assert step(Status.RECORDED, own=False) is Step.WAIT
+    assert step(Status.RECORDED, stopped=True) is Step.WAIT
     assert step(Status.SUBMITTED, attempt_open=True, may_send=True) is Step.SEND
     assert step(Status.SUBMITTED, attempt_open=True) is Step.REPORT
     assert step(Status.SUBMITTED) is Step.WAIT

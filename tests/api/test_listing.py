@@ -42,11 +42,14 @@ def test_a_list_of_a_hundred_costs_as_many_queries_as_one_of_two(api: Api) -> No
     for number in (2, 100):
         for one in range(number - Intent.objects.count()):
             unknown(make_intent(api.kind, api.agent, subject=f"o-{number}-{one}"))
-        with CaptureQueriesContext(connection) as found:
-            assert len(api.get("/intents", {"limit": "100"}).json()["data"]) == number
-        counts.append(len(found))
-    # 2 for the token (and once a write that notes its use), 1 for now, 3 for intents, attempts and reviews.
-    assert counts[0] - 1 <= counts[1] <= 6, counts
+        fewest = 100
+        for _ in range(4):  # the first ones note the token's use and fetch a portion of its rate
+            with CaptureQueriesContext(connection) as found:
+                assert len(api.get("/intents", {"limit": "100"}).json()["data"]) == number
+            fewest = min(fewest, len(found))
+        counts.append(fewest)
+    # 2 for the token, 1 for now, 3 for intents, attempts and reviews.
+    assert counts[0] == counts[1] == 6, counts
 
 
 def test_pages_follow_each_other_without_gaps_or_repeats_while_new_ones_arrive(

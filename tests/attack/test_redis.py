@@ -76,7 +76,9 @@ class Forgetful:
 
 
 @pytest.fixture
-def forgetful(own_redis: Redis, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch) -> Iterator[Forgetful]:
+def forgetful(
+    own_redis: Redis, tmp_path: Path, settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Forgetful]:
     found = Forgetful(own_redis.socket, own_redis.socket.parent / "p.sock")
     for queue in settings.RQ_QUEUES.values():
         monkeypatch.setitem(queue, "URL", f"{found.url}?socket_timeout=1&socket_connect_timeout=1")

@@ -1,5 +1,6 @@
 """Nothing is decided on facts that the person did not see."""
 
+import time
 from typing import Any
 
 import pytest
@@ -117,13 +118,13 @@ def test_upholding_what_changed_since_the_page_was_opened_decides_nothing(world:
 
 
 def test_what_a_caller_called_not_sent_and_then_confirmed_does_not_expire_as_cancelled(world: World) -> None:
-    """It is held as a contradiction; "cancelled: nothing was sent" would be a lie, and time settles nothing."""
+    """It is unknown, with a case; "cancelled: nothing was sent" would be a lie, and time settles nothing."""
     intent = make_intent(world.kind, executor="caller")
     callers.claim(intent.pk, claim_token="t", actor_id="agent:1")
     for result in (Result.NOT_SENT, Result.CONFIRMED):
         outcome = callers.reported(result, external_id="re_1")
         callers.report(intent.pk, outcome=outcome, content={"said": result}, actor_id="agent:1")
-    assert world.read(intent).status == Status.HELD
+    assert world.read(intent).status == Status.UNKNOWN
     world.later(90 * 86_400)
     world.sweep()
     found = world.read(intent)
@@ -146,3 +147,21 @@ def test_of_two_votes_and_an_undo_at_the_wrong_moment_nothing_comes_twice(world:
         deciding.undo(second.decision.pk, person=two)
     assert intent.transitions.filter(to_status=Status.FAILED).count() == 1
     assert Decision.objects.filter(choice=Choice.EFFECT).count() == 1
+
+
+@pytest.mark.parametrize("behind_s", [61, 300])
+def test_an_entry_without_a_key_from_a_clock_that_is_behind_is_not_taken_for_absence(
+    world: World, behind_s: int
+) -> None:
+    """By the order alone a match needs the time to fit as well, and "anything less is ambiguous" (DESIGN 7), not
+    absent: a downstream's clock may be wrong by more than a minute, and it books what we sent all the same."""
+    world.sandbox.order_fault("order-20", "error_500_not_booked")
+    intent = world.propose("order-20")
+    world.send()
+    add_entry(world, intent, idempotency_key=None, created=int(time.time()) - behind_s)
+    for _ in range(3):
+        world.later(5)
+        if world.read(intent).status == Status.UNKNOWN:
+            world.check(intent)
+    assert world.read(intent).status == Status.UNKNOWN
+    assert [r.code for r in world.review(intent).reasons.all()] == ["ambiguous"]

@@ -125,8 +125,7 @@ def _fails(holds, connector):
     try:
         holds(connector)
     except AssertionError as failed:
-        assert str(failed), "a failure says what is wrong, also where pytest doesn't rewrite asserts"
-        return True
+        return bool(str(failed))  # it says what is wrong, also where pytest doesn't rewrite asserts
     return False
 
 

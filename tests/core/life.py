@@ -4,7 +4,7 @@ from typing import Any
 
 from actions import evidence, history, times
 from actions.canonical import canonical
-from actions.models import EvidenceKind, Intent
+from actions.models import EvidenceKind, Intent, Observed
 from reconciliation.models import Check, Choice, DecisionReason, Review
 from reconciliation.reviews import commenting, deciding
 from tests.core.steps import expire, read, submit
@@ -30,14 +30,17 @@ def add_check(intent: Intent, **columns: Any) -> Check:
 
 
 def whole_life() -> Intent:
-    """recorded, submitted, unknown, a check, a comment, a decision, confirmed: no book to look into, so that a
+    """recorded, submitted, unknown, a check, a comment, an observation, a decision, confirmed: no book to look into, so that a
     person decides on outside evidence and no network is needed."""
     intent = make_intent(make_kind(make_downstream(look_up="none", absence_conclusive=False)))
     submit(intent)
     expire(intent)
-    add_check(intent)
+    check = add_check(intent)
+    # As the page shows it after a look.
+    Review.objects.filter(intent=intent).update(verdict=check.verdict, facts_digest=check.facts_digest)
     review, person = Review.objects.get(intent=intent), make_person("supervisor")
     commenting.comment(review.pk, person=person, text="I asked the bank.")
+    history.observe(intent.pk, Observed.NOTE, by=f"person:{person.pk}", at=times.now())
     deciding.decide(
         review.pk,
         person=person,

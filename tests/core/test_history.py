@@ -7,7 +7,7 @@ from uuid import UUID
 import pytest
 
 from actions import history, times
-from actions.models import Chained, Evidence, Intent, Transition
+from actions.models import Chained, Evidence, Intent, Observation, Transition
 from reconciliation.models import Check, Comment, Decision
 from tests.core.life import add_check, whole_life
 from tests.core.steps import faults_after, read
@@ -15,7 +15,7 @@ from tests.factories import make_intent
 
 pytestmark = pytest.mark.django_db
 
-MODELS: list[type[Chained]] = [Transition, Check, Decision, Comment]
+MODELS: list[type[Chained]] = [Transition, Check, Decision, Comment, Observation]
 CELLS = [(model, name) for model in MODELS for name in ("position", "at", *model.CHAINED)]
 
 # Other values that the constraints take, so that the forgery is as good as it can be.
@@ -28,6 +28,8 @@ OTHER: dict[str, Any] = {
     "reason": "other",
     "recommended": "fail",
     "seen_verdict": "absent",
+    "what": "late",
+    "evidence": '[[1,"x"]]',
     "evidence": "[]",
     "grounds": "{}",
     "settled_currency": "USD",
@@ -78,12 +80,13 @@ def test_the_chain_holds_over_every_sort_of_row() -> None:
         "Transition",
         "Check",
         "Comment",
+        "Observation",
         "Decision",
         "Transition",
         "Decision",
     ]
-    assert [row.position for row in rows] == list(range(1, 9))
-    assert (intent.chain_length, intent.chain_head) == (8, rows[-1].digest)
+    assert [row.position for row in rows] == list(range(1, 10))
+    assert (intent.chain_length, intent.chain_head) == (9, rows[-1].digest)
     assert history.faults(intent) == []
 
 

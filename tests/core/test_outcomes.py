@@ -199,14 +199,14 @@ def test_not_sent_is_tried_again_so_often_and_then_it_is_failed_unsent() -> None
     intent = make_intent(make_kind(not_sent_retries=2))
     delays = []
     for _ in range(2):
-        answer(submit(intent), N)
+        answer(submit(intent), N, phase="connect")
         found = read(intent)
         assert found.status == "recorded"
         assert found.first_maybe_sent_at is None, "nothing was sent, so no key's window runs"
         assert found.next_attempt_at is not None
         delays.append((found.next_attempt_at - found.status_since).total_seconds())
     assert delays == [1, 2]
-    answer(submit(intent), N)
+    answer(submit(intent), N, phase="connect")
     found = read(intent)
     assert (found.status, found.status_reason, found.settled_by) == ("failed", "not_sent_given_up", "nothing_sent")
     assert history.faults(found) == []

@@ -13,6 +13,9 @@ RIGHT: dict[tuple[str, str], set[str]] = {
     ("held", "cancelled"): _WITHDRAWS,
     ("recorded", "cancelled"): _WITHDRAWS,
     ("recorded", "held"): {"checker", "reviewer", "worker"},
+    # Decision 7: said not to be sent, and its own attempt or key says otherwise.
+    ("recorded", "unknown"): {"checker"},
+    ("held", "unknown"): {"checker"},
     ("recorded", "submitted"): {"worker", "caller"},
     ("recorded", "failed"): {"worker", "clock"},
     ("submitted", "recorded"): {"worker", "caller"},

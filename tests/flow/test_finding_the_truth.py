@@ -1,5 +1,6 @@
 """Looking into the books: what proves something, what proves nothing, and who is asked then."""
 
+import time
 from typing import Any
 
 import pytest
@@ -123,9 +124,9 @@ def test_an_entry_that_says_it_was_not_carried_out_fails_the_intent(world: World
     world.send()
     found = world.read(intent)
     assert (found.status, found.lease_until) == ("submitted", None), "accepted: the lease ends, polling goes on"
-    import time
-
     time.sleep(0.4)
+    assert world.check(intent).verdict == Verdict.TOO_EARLY, "before the lag it may still show otherwise"
+    world.later(5)
     world.check(intent)
     found = world.read(intent)
     assert (found.status, found.status_reason) == ("failed", "failed_in_ledger")
