@@ -58,6 +58,10 @@ def take(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | Non
     itself, AgentPaused, KindPaused and DownstreamPaused while sending is stopped.
     """
     with transaction.atomic():
+        # The family before the row, as dispatch does: a dispute holds the family while it waits for its rows.
+        found = Intent.objects.filter(pk=intent_id).values_list("kind_id", "family").first()
+        if found is not None:
+            subjects.lock_family(*found)
         intent = locked(intent_id)
         now = times.now()
         open_ = intent.attempts.filter(closed_at__isnull=True).first()
@@ -109,7 +113,6 @@ def _in_question(intent: Intent) -> bool:
     """Whether something related is disputed, or holds the guard, and no person waived that for this intent."""
     if intent.guard_waived:
         return False
-    subjects.lock_family(intent.kind_id, intent.family)
     others = subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk)
     return intent.guard_key is None or any(other.disputed for other in others)
 

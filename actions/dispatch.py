@@ -103,7 +103,7 @@ def claim(*, slots: int) -> list[Claimed]:
             return []
         ready = Intent.objects.filter(due(now), downstream_id__in=free).order_by("next_attempt_at", "id")
         families = list(ready.values_list("pk", "kind_id", "family")[:slots])
-        # Families before rows, and in one order: a dispute holds its family while it waits for what is recorded there.
+        # Families before rows, and in one order: a dispute holds its family while it waits for its rows.
         for kind_id, family in sorted({(kind_id, family) for _, kind_id, family in families}):
             subjects.lock_family(kind_id, family)
         found = (

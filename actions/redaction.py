@@ -3,9 +3,10 @@
 import json
 import re
 from collections.abc import Iterable, Mapping
+from functools import cache
 from typing import Any
 
-from stdnum import iban, luhn
+from stdnum import iban, luhn, numdb
 
 MASK = "[masked]"
 
@@ -110,12 +111,21 @@ def _ibans(text: str) -> str:
 
 
 def _iban_end(text: str, start: int) -> int | None:
-    """Where the longest IBAN that begins here ends, at the end of a word; None when none does."""
-    end, found, size = start, None, 0
-    while end < len(text) and size <= 34 and (text[end] == " " or (text[end].isascii() and text[end].isalnum())):
-        size += text[end] != " "
+    """Where the IBAN that begins here ends, at the end of a word; None when none does."""
+    left = _iban_length(text[start : start + 2].upper())
+    end = start
+    while left and end < len(text) and (text[end] == " " or (text[end].isascii() and text[end].isalnum())):
+        left -= text[end] != " "
         end += 1
-        whole_word = end == len(text) or not text[end].isalnum()
-        if size >= 15 and whole_word and text[end - 1] != " " and iban.is_valid(text[start:end]):
-            found = end
-    return found
+    if left or end == start or (end < len(text) and text[end].isalnum()):
+        return None
+    return end if iban.is_valid(text[start:end]) else None
+
+
+@cache
+def _iban_length(country: str) -> int:
+    """How many characters an IBAN of this country has, by the registry in stdnum; 0 when it has none."""
+    found = numdb.get("iban").info(f"{country}00")
+    structure = dict(found[0][1]).get("bban", "") if found else ""
+    sizes = re.findall(r"([0-9]+)!?[nace]", structure)
+    return 4 + sum(map(int, sizes)) if sizes else 0

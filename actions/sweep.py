@@ -15,7 +15,7 @@ from django.db.models import Q
 from actions import dispatch, outcomes, times, transitions
 from actions.errors import StaleTransition
 from actions.locking import for_change
-from actions.models import Intent, SettledBy
+from actions.models import Attempt, ClosedBy, Intent, Result, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 
@@ -48,6 +48,7 @@ def sweep() -> Swept:
             _each(_ids(Q(approve_before__lt=now, status=Status.HELD), "approve_before"), _expire_approval, now),
         )
     )
+    changed += _close_attempts(now)
     return Swept(changed=changed, due_to_send=Intent.objects.filter(dispatch.due(now)).exists())
 
 
@@ -86,11 +87,13 @@ def _expire_lease(intent_id: UUID, now: datetime) -> None:
 
 def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
     intent = for_change(Intent).get(pk=intent_id)
+    if intent.status not in (Status.HELD, Status.RECORDED):
+        raise StaleTransition(status=intent.status)
     # What somebody else says was not sent or processed rests on their word: it ends as failed, not as never sent.
-    by_word = not outcomes.proven_unsent(intent)
+    by_word = intent.status == Status.RECORDED and not outcomes.proven_unsent(intent)
     transitions.apply(
         intent_id,
-        expected=Status.RECORDED if by_word else (Status.HELD, Status.RECORDED),
+        expected=Status(intent.status),
         to=Status.FAILED if by_word else Status.CANCELLED,
         actor=Actor.CLOCK,
         actor_id=clock_id(),
@@ -98,6 +101,14 @@ def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
         now=now,
         settled_by=SettledBy.ANSWER if by_word else SettledBy.NOTHING_SENT,
     )
+
+
+def _close_attempts(now: datetime) -> int:
+    """Attempts whose intent moved on without them (a person asked early): their lease is over, so they are closed."""
+    left = Attempt.objects.filter(closed_at__isnull=True, lease_until__lt=now).exclude(
+        intent__status=Status.SUBMITTED
+    )
+    return left.update(closed_at=now, closed_by=ClosedBy.CLOCK, result=Result.NO_ANSWER, reason="lease_over")
 
 
 def _expire_approval(intent_id: UUID, now: datetime) -> None:

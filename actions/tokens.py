@@ -42,8 +42,10 @@ def create(
     may_give_evidence: bool = False,
     expires_at: datetime | None = None,
 ) -> tuple[Token, str]:
-    """A new token of `agent`, and its text. Raises Invalid for `evidence` together with propose or report, and for the
-    built-in agent."""
+    """A new token of `agent`, and its text.
+
+    Raises Invalid for `evidence` together with propose or report, and for the built-in agent.
+    """
     if agent.built_in:
         raise Invalid.field("agent", "The built-in application is trusted because it is this process; no token.")
     if may_give_evidence and (may_propose or may_report):

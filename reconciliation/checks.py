@@ -29,7 +29,7 @@ from actions.connectors import registry
 from actions.connectors.base import LookupFailed, Page, Target, Wanted
 from actions.errors import BadDecision, StaleTransition
 from actions.locking import for_change
-from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Intent, SettledBy
+from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Executor, Intent, Result, SettledBy
 from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
@@ -217,11 +217,19 @@ def _how_it_looked(intent: Intent, claimed: Claimed, looked: Looked) -> Look:
 
 
 def last_possible_send(attempts: Iterable[Attempt], *, otherwise: datetime) -> datetime:
-    """After this no attempt can have sent anything: its own answer's time, or else the end of its lease."""
-    ends = [
-        a.closed_at if a.closed_at is not None and a.closed_by != ClosedBy.CLOCK else a.lease_until for a in attempts
-    ]
-    return max(ends, default=otherwise)
+    """After this no attempt can have sent anything: its own answer's time, or else the end of its lease.
+
+    A caller whose word proved nothing may be sending still, until its lease ends.
+    """
+    return max((_last_of(attempt) for attempt in attempts), default=otherwise)
+
+
+def _last_of(attempt: Attempt) -> datetime:
+    if attempt.closed_at is None or attempt.closed_by == ClosedBy.CLOCK:
+        return attempt.lease_until
+    if attempt.executor == Executor.CALLER and attempt.result == Result.NO_ANSWER:
+        return max(attempt.closed_at, attempt.lease_until)
+    return attempt.closed_at
 
 
 def _write(

@@ -133,6 +133,7 @@ def candidates_for(intent: Intent, rows: Iterable[LedgerEntry]) -> list[Candidat
             currency=row.currency,
             booked_at=row.booked_at,
             taken=row.pk in taken,
+            known_before=intent.first_maybe_sent_at is not None and row.first_seen_at < intent.first_maybe_sent_at,
             others=0 if row.key else owners[(row.subject, row.amount_minor, row.currency)],
         )
         for row in rows

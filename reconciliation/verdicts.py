@@ -30,7 +30,7 @@ class Facts:
 @dataclass(frozen=True)
 class Candidate:
     """One entry that a look-up showed. `id`: its row; `taken`: it is tied to something else already;
-    `others`: how many other unsettled intents could own it."""
+    `others`: how many other unsettled intents could own it; `known_before`: we saw it before we first sent."""
 
     id: int
     entry_id: str
@@ -43,6 +43,7 @@ class Candidate:
     booked_at: datetime | None
     taken: bool = False
     others: int = 0
+    known_before: bool = False
 
 
 @dataclass(frozen=True)
@@ -139,7 +140,7 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
         and not c.taken
         and not facts.external_id
         and c.subject == facts.subject
-        and _in_time(facts, c, look) is not False
+        and (_in_time(facts, c, look) is not False or _only_the_time_is_off(facts, c))
     ]
     if not possible:
         return None
@@ -156,6 +157,12 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
         return _compare(facts, only, ids, by="subject")
     differs = tuple(dict.fromkeys(name for c in possible for name in _compare(facts, c, ids, by="subject").differs))
     return Judgement(Verdict.AMBIGUOUS, candidates=ids, differs=differs, by="subject")
+
+
+def _only_the_time_is_off(facts: Facts, candidate: Candidate) -> bool:
+    """Clocks can be wrong: what fits in all but its time could be ours, unless we knew it before we ever sent."""
+    same = (candidate.amount_minor, candidate.currency) == (facts.amount_minor, facts.currency)
+    return same and not candidate.known_before
 
 
 def _in_time(facts: Facts, candidate: Candidate, look: Look) -> bool | None:

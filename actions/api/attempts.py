@@ -78,7 +78,7 @@ def report_outcome(request: HttpRequest, intent_id: UUID) -> HttpResponse:
         actor_id=actor_id(agent),
         number=body.attempt,
         claim_token=body.claim_token,
-        trusted=agent.built_in or policy.read(intent.policy.text).reports_trusted,
+        trusted=policy.read(intent.policy.text).reports_trusted,
     )
     if found.next_check_at is not None:
         jobs.ring_after_commit(jobs.CHECK)

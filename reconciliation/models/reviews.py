@@ -149,6 +149,13 @@ class Decision(Chained):
             models.UniqueConstraint(name="decision_followed_once", fields=["about"]),
             models.CheckConstraint(name="decision_choice_valid", condition=Q(choice__in=Choice.values)),
         ]
+        indexes = [
+            models.Index(
+                name="decision_takes_effect",
+                fields=["takes_effect_at"],
+                condition=Q(takes_effect_at__isnull=False),
+            ),
+        ]
 
     def __str__(self) -> str:
         return f"{self.choice} by {self.person_id}"

@@ -193,7 +193,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     note, kept = _keep_words(intent, ballot, person, now)
     vote = _vote(review, intent, ballot, person)
     row = _row(review, intent, ballot, person, note, kept, fresh, about=vote)
-    needs_second = options.needs_two(intent, ballot.choice) and vote is None
+    needs_second = options.needs_two(intent, ballot.choice, row.settled_amount_minor) and vote is None
     if not needs_second:
         row.takes_effect_at = now + timedelta(seconds=settings.LANDED_UNDO_S)
     history.append(row, owner=Intent, pk=intent.pk, at=now)
@@ -302,10 +302,12 @@ def void(decision: Decision, *, person: User | None) -> Decision:
 def undo(decision_id: int, *, person: User) -> Decision:
     """Takes one's own decision back while its undo window is open."""
     with transaction.atomic():
-        found = waiting().filter(pk=decision_id, person=person).first()
+        mine = waiting().filter(pk=decision_id, person=person)
+        intent = for_change(Intent).filter(decisions__in=mine).first()
+        # Looked at again under the lock: the clock may have carried it out in between.
+        found = mine.first() if intent is not None else None
         if found is None:
             raise BadDecision("It has taken effect already, or it is not yours to undo.")
-        for_change(Intent).get(decisions=found)
         return _about(found, Choice.UNDO, person)
 
 
@@ -335,6 +337,9 @@ def take_effect(decision_id: int) -> bool:
 
 def _carry_out(row: Decision, intent: Intent, now: datetime) -> None:
     effects.carry_out(row, intent, now=now)
+    # A correction that waits for its second person was about the intent as it was.
+    for proposal in row.review.decisions.filter(choice=Choice.CORRECT, about=None, followed_by=None):
+        void(proposal, person=None)
     _about(row, Choice.EFFECT, row.person, now=now)
     opening.close(intent, ClosedHow.DECISION, now=now)
 

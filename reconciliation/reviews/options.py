@@ -87,9 +87,11 @@ def absence_counts(review: Review, intent: Intent, now: datetime) -> bool:
     return rules.absence_conclusive and (now - last).total_seconds() > rules.lag_s
 
 
-def needs_two(intent: Intent, choice: Choice) -> bool:
-    """Above the second limit two different people agree, whatever they decide about sending or the outcome."""
+def needs_two(intent: Intent, choice: Choice, settled_amount_minor: int | None = None) -> bool:
+    """Above the second limit two different people agree, whatever they decide but that nothing is sent.
+
+    The larger of what was intended and what is said to have been settled counts.
+    """
     rules = policy.read(intent.policy.text)
-    return choice in (Choice.CONFIRM, Choice.FAIL, Choice.APPROVE) and policy.needs_two_people(
-        rules, intent.amount_minor, intent.currency
-    )
+    amounts = [amount for amount in (intent.amount_minor, settled_amount_minor) if amount is not None]
+    return choice is not Choice.REJECT and policy.needs_two_people(rules, max(amounts, default=None), intent.currency)

@@ -196,7 +196,10 @@ def _locked(decision_id: int) -> tuple[Decision, Intent]:
     if first is None or first.intent_id is None:
         raise BadDecision("There is no such proposal.")
     intent = for_change(Intent).select_related("policy").get(pk=first.intent_id)
-    if first.about_id is not None or Decision.objects.filter(about=first).exists():
+    for_change(Review).get(pk=first.review_id)
+    first.refresh_from_db()
+    done = first.about_id is not None or Decision.objects.filter(about=first).exists()
+    if done or Review.objects.filter(pk=first.review_id, closed_at__isnull=False).exists():
         raise BadDecision("This proposal was dealt with already.")
     return first, intent
 

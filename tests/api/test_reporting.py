@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actions import history, outcomes, times
+from actions import history, outcomes, services, times
 from actions.models import Attempt, Intent
 from actions.statuses import Status
 from reconciliation.models import Review
@@ -115,10 +115,9 @@ def test_an_untrusted_not_sent_does_not_open_the_way_for_a_second_sending(doubte
     assert Attempt.objects.count() == 1
 
 
-def test_the_built_in_agent_is_trusted_whatever_the_kind_says(db: None) -> None:
-    api = make_caller(make_kind(reports_trusted=False), built_in=True)
-    intent = claimed(api)
-    assert report(api, intent.pk, "confirmed", external_id="re_1").json()["status"] == "confirmed"
+def test_the_application_itself_is_trusted_whatever_the_kind_says(doubted: Api) -> None:
+    intent = claimed(doubted)
+    assert services.mark_confirmed(intent.pk, {"id": "re_1"}).status == Status.CONFIRMED
 
 
 def test_a_late_report_after_the_lease_still_counts(trusted: Api) -> None:

@@ -103,7 +103,7 @@ def _entry(entry_id: str, key: str | None, subject: str) -> Entry:
 def test_strangers_under_the_key_do_not_keep_the_second_way_from_being_looked_at(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """ "The downstream's filter is not trusted to have worked": only an entry with the key makes the order needless."""
+    """No filter is trusted to have worked: only an entry that carries the key makes the second way needless."""
     world.sandbox.order_fault("order-3", "lose_response")
     intent = world.propose("order-3")
     world.send()

@@ -23,8 +23,6 @@ from config.worker import Runner
 from reconciliation.jobs import check_due
 from tests.flow.world import World
 from tests.running.test_worker import Noting
-from tests.running.test_worker import bells as bells
-from tests.running.test_worker import worker as worker
 from tests.servers import Redis
 
 

@@ -30,7 +30,8 @@ def add_check(intent: Intent, **columns: Any) -> Check:
 
 
 def whole_life() -> Intent:
-    """recorded, submitted, unknown, a check, a comment, an observation, a decision, confirmed: no book to look into, so that a
+    """recorded, submitted, unknown, a check, a comment, an observation, a decision, confirmed: no book to
+    look into, so that a
     person decides on outside evidence and no network is needed."""
     intent = make_intent(make_kind(make_downstream(look_up="none", absence_conclusive=False)))
     submit(intent)

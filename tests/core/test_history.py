@@ -30,7 +30,6 @@ OTHER: dict[str, Any] = {
     "seen_verdict": "absent",
     "what": "late",
     "evidence": '[[1,"x"]]',
-    "evidence": "[]",
     "grounds": "{}",
     "settled_currency": "USD",
 }

@@ -179,7 +179,9 @@ def test_when_we_do_not_know_when_it_was_sent_the_time_can_t_fit() -> None:
         {"role": "fee"},
         {"role": "unknown"},
         {"state": "failed"},
-        {"booked_at": SENT - timedelta(seconds=61)},
+        {"booked_at": SENT - timedelta(seconds=61), "known_before": True},
+        {"booked_at": SENT - timedelta(days=3), "amount_minor": 4_999},
+        {"booked_at": SENT + timedelta(days=3), "amount_minor": 4_999},
     ],
 )
 def test_what_can_t_be_ours_is_as_if_it_were_not_there(of_somebody_else: dict[str, Any]) -> None:
@@ -190,9 +192,28 @@ def test_what_can_t_be_ours_is_as_if_it_were_not_there(of_somebody_else: dict[st
     assert judge(FACTS, [other, entry(1)], LATE).entry == 1
 
 
-@pytest.mark.parametrize(("seconds", "verdict"), [(60, Verdict.MATCH), (61, Verdict.ABSENT)])
+@pytest.mark.parametrize(("seconds", "verdict"), [(60, Verdict.MATCH), (61, Verdict.AMBIGUOUS)])
 def test_a_downstreams_clock_may_be_a_minute_behind(seconds: int, verdict: Verdict) -> None:
     assert judge(FACTS, [unkeyed(booked_at=SENT - timedelta(seconds=seconds))], LATE).verdict is verdict
+
+
+def test_what_was_booked_days_later_is_not_ours_without_a_person() -> None:
+    """Support's own refund of the same amount, made by hand: it fits in all but the time."""
+    later = unkeyed(booked_at=SENT + timedelta(days=3))
+    assert judge(FACTS, [later], LATE).verdict is Verdict.AMBIGUOUS
+
+
+def test_another_entry_than_the_id_that_the_downstream_gave_us_is_not_ours() -> None:
+    assert judge(replace(FACTS, external_id="re_9"), [unkeyed(1)], LATE).verdict is Verdict.ABSENT
+
+
+def test_without_an_amount_there_is_too_little_to_tell_by() -> None:
+    assert judge(replace(FACTS, amount_minor=None, currency=""), [unkeyed(1)], LATE).verdict is Verdict.AMBIGUOUS
+
+
+def test_our_id_under_somebody_elses_key_is_a_mismatch() -> None:
+    found = judge(replace(FACTS, external_id="re_7"), [entry(7, key="other", entry_id="re_7")], LATE)
+    assert (found.verdict, found.differs) == (Verdict.MISMATCH, ("key",))
 
 
 def test_our_key_outweighs_what_fits_by_subject() -> None:

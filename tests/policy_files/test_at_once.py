@@ -1,14 +1,16 @@
 """Several that change the same policy at the same moment."""
 
+import itertools
 import threading
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
 
 from actions.locking import for_change
 from actions.models import Agent, Downstream, Kind
-from actions.policy_files import applying, reading
+from actions.policy_files import applying, planning, reading
 from actions.policy_files.planning import Plan
 from actions.policy_files.shown import lines_of
 from tests.core.steps import race
@@ -115,6 +117,22 @@ def test_what_breaks_in_the_middle_undoes_what_was_written_before(
         apply_file(file)
     assert not Downstream.objects.exists()
     assert history_counts() == {"Downstream": 0, "Kind": 0, "Agent": 0}
+
+
+def test_a_name_that_is_taken_in_that_very_moment_is_looked_at_again(
+    file: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """After the rows were read and before ours are judged; it is no fault of the file."""
+    in_order, calls = planning._in_order, itertools.count()
+
+    def taken(rows: Any) -> Any:
+        if next(calls) == 1:  # under the locks; this row goes with the transaction that fails over it
+            Downstream.objects.create(name="payments", title="Theirs")
+        return in_order(rows)
+
+    monkeypatch.setattr(planning, "_in_order", taken)
+    assert apply_file(file).error == ""
+    assert Downstream.objects.get().title == "Payments"
 
 
 def test_endless_interference_ends_with_an_error_and_no_change(file: Path) -> None:
