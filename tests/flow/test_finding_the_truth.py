@@ -1,13 +1,14 @@
 """Looking into the books: what proves something, what proves nothing, and who is asked then."""
 
 import time
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from actions import history
-from actions.models import Intent
-from actions.statuses import Status
+from actions import dispatch, history, outcomes, times
+from actions.models import ClosedBy, Intent, Result
+from actions.statuses import Actor, Status
 from reconciliation import checks
 from reconciliation.models import Check, LedgerEntry, Review, Verdict
 from tests.factories import make_person
@@ -219,3 +220,73 @@ def test_evidence_seen_by_a_check_is_kept_page_by_page(world: World) -> None:
     world.check(intent)
     (page,) = intent.evidence.filter(kind="page")
     assert intent.idempotency_key in page.text
+
+
+def test_what_another_intents_answer_named_is_not_ours_as_well(world: World) -> None:
+    """A was answered with re_1; the book shows re_1 without a key. B, unknown on the same order, is not re_1."""
+    first = world.propose("order-77")
+    world.send()
+    first = world.read(first)
+    assert first.status == Status.CONFIRMED
+    world.kind.look_alike_policy = "allow"
+    world.kind.save()
+    second = unknown(world, "order-77")
+    (entry,) = world.booked(first)
+    seen = _without_key(world, second, entry["id"])
+    assert seen.verdict in (Verdict.ABSENT, Verdict.TOO_EARLY)
+    assert world.read(second).status == Status.UNKNOWN
+
+
+def _without_key(world: World, intent: Intent, entry_id: str) -> Check:
+    """A look in which the book shows that entry without its key, as some books do."""
+    (claimed,) = _claim(world, intent)
+    looked = checks.look(claimed)
+    pages = tuple(
+        replace(page, entries=tuple(replace(e, key=None) for e in page.entries if e.entry_id == entry_id))
+        for page in looked.pages
+    )
+    return checks.act(claimed, replace(looked, pages=pages))
+
+
+def test_the_verdict_is_about_what_the_book_says_now(world: World) -> None:
+    intent = unknown(world, "order-78")
+    add_entry(world, "order-78", idempotency_key=intent.idempotency_key, status="pending")
+    (claimed,) = _claim(world, intent)
+    looked = checks.look(claimed)
+    assert checks.act(claimed, looked).verdict == Verdict.PENDING
+    (claimed,) = _claim(world, intent)
+    final = tuple(
+        replace(page, entries=tuple(replace(e, state="final", amount_minor=4_850) for e in page.entries))
+        for page in looked.pages
+    )
+    assert checks.act(claimed, replace(looked, pages=final)).verdict == Verdict.PARTIAL
+    row = LedgerEntry.objects.get()
+    assert (row.state, row.amount_minor) == ("final", 4_850)
+    (claimed,) = _claim(world, intent)
+    assert checks.act(claimed, looked).verdict != Verdict.PENDING, "a slower look brings nothing back to pending"
+    assert LedgerEntry.objects.get().state == "final"
+
+
+def test_said_not_to_be_sent_and_in_the_book_under_its_own_key_is_unknown_and_not_sent_again(world: World) -> None:
+    """A downstream said "not processed" by mistake; a look that was under way finds the entry."""
+    intent = world.propose("order-79")
+    (sent,) = dispatch.claim(slots=1)
+    world.sandbox.refund("order-79", key=intent.idempotency_key)
+    outcomes.apply_outcome(
+        sent.attempt_id,
+        outcomes.Outcome(result=Result.NOT_SENT, reason="not_processed", phase="done"),
+        actor=Actor.WORKER,
+        actor_id="worker:test/1",
+        closed_by=ClosedBy.ANSWER,
+    )
+    assert world.read(intent).status == Status.RECORDED
+    looking = checks._claimed(world.read(intent), times.now(), by="checker:test/1")
+    assert checks.act(looking, checks.look(looking)).verdict == Verdict.MATCH
+    found = world.read(intent)
+    assert (found.status, found.status_reason) == ("unknown", "contradicted")
+    assert [r.code for r in world.review(intent).reasons.all()] == ["contradiction"]
+    assert world.send() == 0, "it is not sent again"
+    world.check(intent)
+    found = world.read(intent)
+    assert (found.status, len(world.booked(intent))) == ("confirmed", 1)
+    assert history.faults(found) == []
