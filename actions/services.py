@@ -18,8 +18,8 @@ from django.db import connection
 from actions import callers, jobs, recording, withdrawing
 from actions.errors import InsideTransaction, Invalid, MayHaveHappened, NotApproved
 from actions.models import Agent, Executor, Intent, Result
+from actions.proposals import Proposal
 from actions.reasons import Reason
-from actions.recording import Proposal
 from actions.statuses import Actor, Status
 
 

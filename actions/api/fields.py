@@ -12,7 +12,7 @@ from uuid import UUID
 
 from actions.canonical import Number
 from actions.errors import Invalid
-from actions.recording import Proposal
+from actions.proposals import Proposal
 
 NAMES: Final = (
     "kind",

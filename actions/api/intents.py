@@ -17,9 +17,10 @@ from actions.api.intake import read_object, request_key
 from actions.api.schemas import HistoryOut, IntentOut, PageOut
 from actions.errors import Invalid, KeyReused, NotAllowed
 from actions.models import Agent, Executor, Intent
+from actions.proposals import Proposal
 from actions.rates import Bucket
 from actions.reasons import Reason
-from actions.recording import Proposal, Recorded
+from actions.recording import Recorded
 from actions.statuses import Actor, Status
 
 router = Router(tags=["intents"])

@@ -368,7 +368,7 @@ def _row(
     *,
     about: Decision | None,
 ) -> Decision:
-    kept = [*([note] if note else []), *outside, *(checks.evidence_of(fresh) if fresh else [])]
+    kept = [*([note] if note else []), *outside, *(evidence.named_in(fresh.evidence) if fresh else [])]
     amount, currency = _settled(intent, ballot)
     return Decision(
         review=review,

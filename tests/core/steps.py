@@ -11,8 +11,9 @@ from django.db import connection, transaction
 from actions import history, outcomes, times, transitions
 from actions.models import Attempt, ClosedBy, Executor, Intent, Result
 from actions.outcomes import Outcome
+from actions.proposals import Proposal
 from actions.reasons import Reason
-from actions.recording import Proposal, Recorded, record
+from actions.recording import Recorded, record
 from actions.statuses import Actor, Status
 from tests.flushing import without_triggers
 

@@ -6,7 +6,8 @@ import pytest
 
 from actions.errors import Invalid, LandedError
 from actions.models import Intent
-from actions.recording import Proposal, record
+from actions.proposals import Proposal
+from actions.recording import record
 from tests.core.steps import propose
 from tests.factories import make_agent, make_kind
 

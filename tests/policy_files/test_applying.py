@@ -9,7 +9,8 @@ import pytest
 
 from actions import policy_changes, transitions
 from actions.models import Agent, Downstream, Kind
-from actions.recording import Proposal, record
+from actions.proposals import Proposal
+from actions.recording import record
 from actions.statuses import Actor, Status
 from tests.factories import make_downstream, make_intent, make_kind
 from tests.policy_files.conftest import DOCS, Apply, example, history_counts, stored

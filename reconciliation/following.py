@@ -1,0 +1,146 @@
+"""What follows from a check, under the policy: confirm, fail, ask a person, or look again.
+
+Call everything here inside the transaction that holds the intent's lock and has stored the check.
+"""
+
+from datetime import datetime, timedelta
+
+from django.db.models import F, QuerySet
+
+from actions import evidence, policy, transitions
+from actions.models import Intent, SettledBy
+from actions.policy import Policy
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+from reconciliation import rules
+from reconciliation.models import Check, Choice, Decision, LedgerEntry, Match, MatchRole, Review, Verdict
+from reconciliation.reviews import opening
+from reconciliation.rules import Move, Situation
+from reconciliation.verdicts import Judgement
+
+
+def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
+    rules_ = policy.read(intent.policy.text)
+    step = rules.follow(judgement, _situation(intent, rules_, now))
+    Intent.objects.filter(pk=intent.pk).update(checks_made=F("checks_made") + 1)
+    intent.checks_made += 1
+    if step.move is Move.CONFIRM:
+        settle_by_entry(intent, check, judgement, now)
+    elif step.move is Move.FAIL:
+        _fail(intent, check, judgement, rules_, now)
+    else:
+        if step.move is Move.REVIEW and step.reason is not None:
+            opening.open_for_outcome(intent, step.reason, check=check, recommendation=step.recommendation, now=now)
+        else:
+            opening.renew(intent, check=check, now=now)
+        look_again(intent, rules_, now)
+
+
+def _situation(intent: Intent, rules_: Policy, now: datetime) -> Situation:
+    attempts = list(intent.attempts.all())
+    return Situation(
+        high_value=policy.needs_review(rules_, intent.amount_minor, intent.currency),
+        absence_conclusive=rules_.absence_conclusive,
+        absences=counted_absences(intent).count(),
+        absences_needed=rules_.absences_needed,
+        attempt_unclosed=any(not a.closed_by_itself for a in attempts),
+        machine_concludes_unclosed=rules_.machine_concludes_unclosed,
+        accepted=bool(intent.external_id),
+        waited_s=(now - (intent.first_maybe_sent_at or intent.status_since)).total_seconds(),
+        review_after_s=rules_.review_after_s,
+    )
+
+
+def look_again(intent: Intent, rules_: Policy, now: datetime) -> None:
+    delay: float = policy.check_delay_s(rules_, intent.checks_made)
+    if Review.objects.filter(intent=intent, closed_at__isnull=True).exists():
+        # Somebody will decide; the books are still watched, the more calmly the older the case.
+        age = (now - intent.status_since).total_seconds()
+        delay = max(delay, min(3_600, age / 10))
+    transitions.note(intent.pk, now=now, next_check_at=now + timedelta(seconds=delay))
+
+
+def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> Intent:
+    """The ledger shows it: ties the entry to the intent and confirms it, together."""
+    assert judgement.entry is not None
+    entry = LedgerEntry.objects.get(pk=judgement.entry)
+    Match.objects.create(
+        entry=entry,
+        intent=intent,
+        role=MatchRole.SETTLES,
+        entry_state=entry.state,
+        amount_minor=entry.amount_minor,
+        currency=entry.currency,
+        by="checker",
+        at=now,
+    )
+    return transitions.apply(
+        intent.pk,
+        expected=(Status.SUBMITTED, Status.UNKNOWN),
+        to=Status.CONFIRMED,
+        actor=Actor.CHECKER,
+        actor_id=check.by,
+        reason=Reason.FOUND_IN_LEDGER,
+        evidence=evidence.named_in(check.evidence),
+        now=now,
+        fence=check.fence,
+        external_id=entry.entry_id,
+        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
+        settled_currency=entry.settled_currency or entry.currency,
+        settled_by=SettledBy.LEDGER,
+    )
+
+
+def _fail(intent: Intent, check: Check, judgement: Judgement, rules_: Policy, now: datetime) -> None:
+    by_entry = judgement.verdict is Verdict.MATCH
+    # What failed by absence is looked up again later: books have been late before.
+    again = None if by_entry else now + timedelta(seconds=rules_.recheck_failed_s[0])
+    transitions.apply(
+        intent.pk,
+        expected=(Status.SUBMITTED, Status.UNKNOWN),
+        to=Status.FAILED,
+        actor=Actor.CHECKER,
+        actor_id=check.by,
+        reason=Reason.FAILED_IN_LEDGER if by_entry else Reason.ABSENT_FROM_LEDGER,
+        evidence=evidence.named_in(check.evidence),
+        now=now,
+        fence=check.fence,
+        settled_by=SettledBy.LEDGER if by_entry else SettledBy.ABSENCE,
+        next_check_at=again,
+        checks_made=0,
+    )
+
+
+def after_the_end(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
+    """A look at a settled intent: facts that contradict it open a case; else it is looked at as often as asked."""
+    shows_it = bool(judgement.candidates) and not judgement.entry_failed
+    if intent.status == Status.FAILED and shows_it and not _judged(intent, check):
+        opening.dispute(intent, check=check, now=now)
+    rules_ = policy.read(intent.policy.text)
+    made = intent.checks_made + (0 if judgement.verdict is Verdict.UNAVAILABLE else 1)
+    left = rules_.recheck_failed_s[made:] if intent.settled_by == SettledBy.ABSENCE else []
+    transitions.note(
+        intent.pk,
+        now=now,
+        checks_made=made,
+        next_check_at=now + timedelta(seconds=left[0]) if left else None,
+    )
+
+
+def _judged(intent: Intent, check: Check) -> bool:
+    """Whether a person has upheld the intent on these very facts."""
+    return Decision.objects.filter(
+        intent=intent, choice=Choice.UPHOLD, seen_digest=check.facts_digest, followed_by__choice=Choice.EFFECT
+    ).exists()
+
+
+def counted_absences(intent: Intent) -> QuerySet[Check]:
+    """The absences that count since the newest attempt and since the last look that said otherwise."""
+    found = Check.objects.filter(intent=intent, fence=intent.fence)
+    other = (
+        found.exclude(verdict__in=[Verdict.ABSENT, Verdict.TOO_EARLY, Verdict.UNAVAILABLE])
+        .order_by("-position")
+        .first()
+    )
+    found = found.filter(counts_as_absence=True)
+    return found.filter(position__gt=other.position) if other else found
