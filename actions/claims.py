@@ -5,13 +5,13 @@ while the attempt is open, so a lost response loses nothing; nobody else may, so
 """
 
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from hmac import compare_digest
 from uuid import UUID
 
 from django.db import transaction
 
-from actions import leases, policy, subjects, times, transitions
+from actions import holding, leases, policy, subjects, times, transitions
 from actions.attempts import open_attempt
 from actions.canonical import digest
 from actions.errors import (
@@ -72,7 +72,8 @@ def take(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | Non
             raise refusal
         if not _in_question(intent):
             return Claim(_submit(intent, claim_token, actor_id, lease_s, now), may_send=True, is_new=True)
-        _hold(intent, now)
+        holding.hold(intent, actor=Actor.CHECKER, actor_id="checker", now=now)
+        intent.refresh_from_db()
     # Outside, so that the hold is committed.
     raise NotApproved("Something on its subject is in question: a person looks first.", intent=intent)
 
@@ -115,22 +116,6 @@ def _in_question(intent: Intent) -> bool:
         return False
     others = subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk)
     return intent.guard_key is None or any(other.disputed for other in others)
-
-
-def _hold(intent: Intent, now: datetime) -> None:
-    rules = policy.read(intent.policy.text)
-    transitions.apply(
-        intent.pk,
-        expected=Status.RECORDED,
-        to=Status.HELD,
-        actor=Actor.CHECKER,
-        actor_id="checker",
-        reason=Reason.HELD_ON_DISPUTE,
-        now=now,
-        hold_reasons="contradiction",
-        approve_before=now + timedelta(seconds=rules.approval_expires_s),
-    )
-    intent.refresh_from_db()
 
 
 def _submit(intent: Intent, claim_token: str, actor_id: str, lease_s: int | None, now: datetime) -> Attempt:

@@ -16,7 +16,18 @@ from django.conf import settings
 from django.db import InterfaceError, OperationalError, close_old_connections, transaction
 from django.db.models import Count, Q
 
-from actions import attempts, evidence, history, loop, outcomes, policy, subjects, times, transitions, transport
+from actions import (
+    attempts,
+    evidence,
+    history,
+    holding,
+    loop,
+    outcomes,
+    subjects,
+    times,
+    transitions,
+    transport,
+)
 from actions.connectors import base as connectors
 from actions.connectors import registry
 from actions.connectors.base import Answer, NotSendable, Target, Wanted, redact_call, text_of
@@ -154,7 +165,7 @@ def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
         _put_off(intent, repr(bug), now)
         return None
     if _disputed(intent) or not history.payload_fits(intent):
-        _hold(intent, now)
+        holding.hold(intent, actor=Actor.WORKER, actor_id=f"worker:{worker_id()}", now=now)
         return None
     attempt = _submit(intent, call, target, now)
     return Claimed(
@@ -207,23 +218,6 @@ def _fail_unsent(intent: Intent, why: str, now: datetime) -> None:
         evidence=[note],
         now=now,
         settled_by=SettledBy.NOTHING_SENT,
-    )
-
-
-def _hold(intent: Intent, now: datetime) -> None:
-    """Something on its subject is in question: a person looks first."""
-    rules = policy.read(intent.policy.text)
-    transitions.apply(
-        intent.pk,
-        expected=Status.RECORDED,
-        to=Status.HELD,
-        actor=Actor.WORKER,
-        actor_id=f"worker:{worker_id()}",
-        reason=Reason.HELD_ON_DISPUTE,
-        now=now,
-        hold_reasons="contradiction",
-        # Only what was proven not to be sent expires as cancelled.
-        approve_before=now + timedelta(seconds=rules.approval_expires_s) if outcomes.proven_unsent(intent) else None,
     )
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 from django.db.models import F
 
-from actions import evidence, history, outcomes, policy, subjects, transitions
+from actions import evidence, history, holding, policy, subjects, transitions
 from actions.locking import for_change
 from actions.models import Intent, Observed
 from actions.reasons import Reason
@@ -107,28 +107,6 @@ def doubt(intent: Intent, *, now: datetime, check: Check | None = None) -> Revie
     return open_for_outcome(intent, ReasonCode.CONTRADICTION, now=now, check=check)
 
 
-def hold(intent: Intent, *, now: datetime) -> None:
-    """A recorded intent whose subject is in question waits for a person.
-
-    For ever, where it rests on somebody's word that nothing was sent: only what was proven not to be sent expires
-    as cancelled.
-    """
-    rules = policy.read(intent.policy.text)
-    expires = now + timedelta(seconds=rules.approval_expires_s)
-    transitions.apply(
-        intent.pk,
-        expected=Status.RECORDED,
-        to=Status.HELD,
-        actor=Actor.CHECKER,
-        actor_id="checker",
-        reason=Reason.HELD_ON_DISPUTE,
-        now=now,
-        hold_reasons=ReasonCode.CONTRADICTION.value,
-        guard_waived=False,  # a waiver was for what was known then
-        approve_before=expires if outcomes.proven_unsent(intent) else None,
-    )
-
-
 def _hold_the_unsent(intent: Intent, now: datetime) -> None:
     """What is recorded on a disputed subject, in its whole family, is not sent before a person has looked."""
     unsent = Intent.objects.filter(kind_id=intent.kind_id, family=intent.family, status=Status.RECORDED)
@@ -136,7 +114,7 @@ def _hold_the_unsent(intent: Intent, now: datetime) -> None:
     # for it, while it waits for the family's lock, would be a deadlock.
     for other in for_change(Intent, skip_locked=True).filter(pk__in=unsent).select_related("policy").order_by("pk"):
         if subjects.related(other.subject, intent.subject):
-            hold(other, now=now)
+            holding.hold(other, actor=Actor.CHECKER, actor_id="checker", now=now)
 
 
 def close(intent: Intent, how: ClosedHow, *, now: datetime) -> None:
