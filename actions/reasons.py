@@ -17,7 +17,6 @@ class Reason(TextChoices):
     APPROVED = "approved", "A person approved it."
     # never sent
     CANCELLED_BY_AGENT = "cancelled_by_agent", "The agent withdrew it."
-    CANCELLED_BY_PERSON = "cancelled_by_person", "A person withdrew it."
     REJECTED = "rejected", "A person rejected it."
     EXPIRED = "expired", "Its time to be sent was over before it was sent."
     APPROVAL_EXPIRED = "approval_expired", "Nobody approved it in time."
@@ -34,12 +33,9 @@ class Reason(TextChoices):
     )
     CONTRADICTED = "contradicted", "It was said that nothing was sent, and there is evidence that something was."
     LEASE_OVER = "lease_over", "Whoever was sending it never said how it ended."
-    ACCEPTED = "accepted", "The downstream accepted it and has not finished it."
-    PENDING_TOO_LONG = "pending_too_long", "The downstream has not finished it for too long."
     REPORTED = "reported", "The caller reported it."
     REPORTED_UNKNOWN = "reported_unknown", "The caller doesn't know whether it happened."
     REPORT_UNVERIFIED = "report_unverified", "The caller reported an outcome, which is being verified."
-    REPLAYED = "replayed", "It was sent again with the same key."
     # found out
     FOUND_IN_LEDGER = "found_in_ledger", "The ledger shows it."
     FAILED_IN_LEDGER = "failed_in_ledger", "The ledger shows that it failed."

@@ -143,7 +143,7 @@ def _what_follows(intent: Intent, to: Status, at: datetime) -> dict[str, Any]:
 
 
 def note(intent_id: UUID, *, fence: int | None = None, now: datetime | None = None, **columns: Any) -> bool:
-    """Changes columns that are not the status (leases, due times, marks). False: the fence has moved on.
+    """Changes columns that are not the status: leases, due times, marks. False: the fence has moved on.
 
     Not history: what must be remembered is a transition, a check, a decision or evidence.
     """

@@ -133,7 +133,7 @@ class Connection(HTTPConnection):
         super().__init__(host, port)
         self.context = context
         # Decides whether the Host header names the port.
-        self.default_port = 443 if context else 80  # type: ignore[misc]
+        self.default_port = 443 if context else 80  # type: ignore[misc]  # a class variable in the stubs
 
     def begin(self, trace: Trace) -> None:
         self.trace = trace

@@ -2,39 +2,42 @@
 
 import logging
 from collections.abc import Callable
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef
 
-from actions import times
+from actions import policy, times
 from actions.locking import for_change
 from actions.models import Intent
 from actions.statuses import Status
 from actions.sweep import BATCH, Swept
 from reconciliation import checks
 from reconciliation.models import ReasonCode, Review
-from reconciliation.reviews import deciding, opening
+from reconciliation.reviews import opening, pending
 
 log = logging.getLogger(__name__)
+
+# How much longer than the kind's "review after" a check may take to ask by itself.
+_GRACE = timedelta(minutes=5)
 
 
 def sweep() -> Swept:
     """One pass: puts decisions into effect whose undo window is over, and opens a review for every unknown that
     nobody would otherwise look at again."""
     now = times.now()
-    changed = _take_effect(now) + _ask_people()
+    changed = _take_effect(now) + _ask_people(now)
     return Swept(changed=changed, due_to_check=Intent.objects.filter(checks.due(now)).exists())
 
 
 def _take_effect(now: datetime) -> int:
-    due = deciding.waiting().filter(takes_effect_at__lte=now).order_by("takes_effect_at", "pk")
+    due = pending.waiting().filter(takes_effect_at__lte=now).order_by("takes_effect_at", "pk")
     changed = 0
     for pk in list(due.values_list("pk", flat=True)[:BATCH]):
         # False: somebody else's sweep was faster, or the person took it back.
-        changed += _safely(deciding.take_effect, pk)
+        changed += _safely(pending.take_effect, pk)
     return changed
 
 
@@ -49,19 +52,33 @@ def _safely(act: Callable[[Any], bool], pk: object) -> bool:
         return False
 
 
-def _ask_people() -> int:
-    """Nothing ends in silence: an unknown without a next check and without an open review gets a review."""
+def _ask_people(now: datetime) -> int:
+    """Nothing ends in silence: an unknown that nobody would look at again, or whose checks never came through, gets
+    a review."""
     open_review = Review.objects.filter(intent=OuterRef("pk"), closed_at__isnull=True)
-    silent = Intent.objects.filter(
-        ~Exists(open_review), status__in=[Status.UNKNOWN, Status.SUBMITTED], next_check_at__isnull=True
-    ).filter(lease_until__isnull=True)
-    return sum(_safely(_ask, pk) for pk in list(silent.values_list("pk", flat=True)[:BATCH]))
+    unasked = Intent.objects.filter(
+        ~Exists(open_review), status__in=[Status.UNKNOWN, Status.SUBMITTED], lease_until__isnull=True
+    )
+    oldest = unasked.select_related("policy").order_by("status_since", "pk")[:BATCH]
+    return sum(_safely(_ask, intent.pk) for intent in oldest if _in_silence(intent, now))
+
+
+def _in_silence(intent: Intent, now: datetime) -> bool:
+    """Whether nobody will look at it, or looks have not come to anything for longer than its kind allows."""
+    if intent.next_check_at is None:
+        return True
+    # Checks ask a person by themselves; only those that can't be made or stored at all are left to the clock.
+    patience = timedelta(seconds=policy.read(intent.policy.text).review_after_s) + _GRACE
+    return intent.status == Status.UNKNOWN and intent.status_since + patience < now
 
 
 def _ask(pk: UUID) -> bool:
     with transaction.atomic():
         intent = for_change(Intent).select_related("policy").get(pk=pk)
-        if intent.settled or intent.next_check_at is not None or intent.lease_until is not None:
+        now = times.now()
+        # Read again under the lock: it may have been settled, held, or freed to be sent in between.
+        still = intent.status in (Status.UNKNOWN, Status.SUBMITTED) and intent.lease_until is None
+        if not still or not _in_silence(intent, now):
             return False
-        opening.open_for_outcome(intent, ReasonCode.STILL_UNKNOWN, now=times.now())
+        opening.open_for_outcome(intent, ReasonCode.STILL_UNKNOWN, now=now)
     return True

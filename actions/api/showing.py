@@ -72,7 +72,7 @@ def look_around(intents: Iterable[Intent]) -> dict[UUID, Around]:
     for attempt in Attempt.objects.filter(intent__in=ids).order_by("number"):
         attempts[attempt.intent_id].append(attempt)
     # By the reverse relation: the table belongs to `reconciliation`, which this app must not import.
-    reviews = Intent._meta.get_field("reviews").related_model._default_manager  # type: ignore[union-attr]
+    reviews = Intent._meta.get_field("reviews").related_model._default_manager  # type: ignore[union-attr]  # it is a model
     open_ = {
         intent_id: OpenReview(APPROVAL if purpose == APPROVAL else OUTCOME, due_at)
         for intent_id, purpose, due_at in reviews.filter(intent__in=ids, closed_at__isnull=True).values_list(

@@ -11,33 +11,25 @@ from typing import Literal
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 
 from actions import evidence, history, policy, times
-from actions.errors import BadDecision, LandedError, NotFound, SeenIsStale
+from actions.errors import BadDecision, NotFound, SeenIsStale
 from actions.locking import for_change
 from actions.models import Evidence, EvidenceKind, Intent
 from reconciliation import checks
 from reconciliation.models import (
     Check,
     Choice,
-    ClosedHow,
     Decision,
     DecisionReason,
     LedgerEntry,
     Review,
     Verdict,
 )
-from reconciliation.reviews import claiming, effects, opening, options, people
-from reconciliation.reviews.options import Option
+from reconciliation.reviews import claiming, options, pending, people
 
 State = Literal["effective", "undo_window", "second_person"]
 MAX_NOTE = 4_000
-
-# What people decide; the other choices are rows about an earlier one.
-_VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
-# These say what happened, so they rest on a look at that moment.
-_OUTCOMES = (Choice.CONFIRM, Choice.FAIL)
 
 
 @dataclass(frozen=True)
@@ -124,9 +116,9 @@ def decide(
     )
     review = _open(review_id)
     _refuse_incomplete(ballot)
-    _refuse_second_vote(votes(review).first(), person)
+    _refuse_second_vote(pending.votes(review).first(), person)
     claiming.claim(review_id, person=person)
-    fresh = _look_now(review, ballot, person) if choice in _OUTCOMES else None
+    fresh = _look_now(review, ballot, person) if choice in pending.OUTCOMES else None
     with transaction.atomic():
         return _decide(review_id, ballot, person, fresh)
 
@@ -145,7 +137,7 @@ def _open(review_id: int) -> Review:
 
 
 def _refuse_incomplete(ballot: _Ballot) -> None:
-    if ballot.choice not in _VOTES:
+    if ballot.choice not in pending.VOTES:
         raise BadDecision("This can't be decided here.")
     if len(ballot.note) > MAX_NOTE or len(ballot.outside) > MAX_NOTE:
         raise BadDecision(f"The note is longer than {MAX_NOTE} characters.")
@@ -203,7 +195,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
         return Decided(row, "second_person")
     if settings.LANDED_UNDO_S > 0:
         return Decided(row, "undo_window")
-    _carry_out(row, intent, now)
+    pending.carry_out(row, intent, now)
     return Decided(row, "effective")
 
 
@@ -214,11 +206,13 @@ def _refuse_changed(
         raise claiming.closed(review)
     if not claiming.holds(review, person, now):
         raise claiming.why_not(review.pk)
-    if waiting().filter(review=review).exists():
+    if pending.waiting().filter(review=review).exists():
         raise BadDecision("This case is decided already; the decision takes effect in a moment.")
     if intent.version != ballot.seen.version:
         raise SeenIsStale()
-    if fresh is not None and _facts_moved(intent, ballot.choice, since=fresh.position, digest=fresh.facts_digest):
+    if fresh is not None and pending.facts_moved(
+        intent, ballot.choice, since=fresh.position, digest=fresh.facts_digest
+    ):
         raise SeenIsStale()
     if ballot.choice is Choice.UPHOLD and review.facts_digest != ballot.seen.digest:
         raise SeenIsStale()
@@ -229,13 +223,6 @@ def _refuse_changed(
     if review.recommendation and review.recommendation != ballot.choice and not ballot.note:
         raise BadDecision("Deciding against the recommendation needs a note that says why.")
     _refuse_wrong_entry(intent, ballot)
-
-
-def _facts_moved(intent: Intent, choice: Choice, *, since: int, digest: str) -> bool:
-    """Whether a complete look after position `since` of the history showed other entries: the status may well stay
-    where it is. A look that failed shows nothing, old or new."""
-    later = intent.checks.filter(position__gt=since).exclude(verdict=Verdict.UNAVAILABLE)
-    return choice in (*_OUTCOMES, Choice.UPHOLD) and later.exclude(facts_digest=digest).exists()
 
 
 def _refuse_wrong_entry(intent: Intent, ballot: _Ballot) -> None:
@@ -269,92 +256,19 @@ def _keep_words(
 def _vote(review: Review, intent: Intent, ballot: _Ballot, person: User) -> Decision | None:
     """The first vote that this ballot is the second of. A first vote on other facts, or for something else, is
     voided by a row of its own."""
-    first = votes(review).first()
+    first = pending.votes(review).first()
     if first is None:
         return None
     _refuse_second_vote(first, person)
     if ballot.same_as(first, _settled(intent, ballot)):
         return first
-    void(first, person=person)
+    pending.void(first, person=person)
     return None
 
 
 def _refuse_second_vote(first: Decision | None, person: User) -> None:
     if first is not None and first.person_id == person.pk:
         raise BadDecision("You gave the first vote; a different person has to give the second.")
-
-
-def votes(review: Review) -> QuerySet[Decision]:
-    """First votes of a case that still count: nobody seconded, undid or voided them, and nothing is pending."""
-    return review.decisions.filter(choice__in=_VOTES, followed_by=None, takes_effect_at=None)
-
-
-def waiting() -> QuerySet[Decision]:
-    """Decisions whose undo window has to end before they take effect, of all cases."""
-    return Decision.objects.filter(choice__in=_VOTES, followed_by=None, takes_effect_at__isnull=False)
-
-
-def void(decision: Decision, *, person: User | None) -> Decision:
-    """Writes down that an earlier decision does not count any more."""
-    return _about(decision, Choice.VOID, person)
-
-
-def undo(decision_id: int, *, person: User) -> Decision:
-    """Takes one's own decision back while its undo window is open."""
-    with transaction.atomic():
-        mine = waiting().filter(pk=decision_id, person=person)
-        intent = for_change(Intent).filter(decisions__in=mine).first()
-        # Looked at again under the lock: the clock may have carried it out in between.
-        found = mine.first() if intent is not None else None
-        if found is None:
-            raise BadDecision("It has taken effect already, or it is not yours to undo.")
-        return _about(found, Choice.UNDO, person)
-
-
-def take_effect(decision_id: int) -> bool:
-    """Carries out a decision whose undo window is over; voids it when the facts have moved on meanwhile.
-
-    False: nothing was done, because somebody did it already or it was undone.
-    """
-    with transaction.atomic():
-        row = Decision.objects.get(pk=decision_id)
-        intent = for_change(Intent).select_related("policy", "kind", "downstream").get(decisions=row)
-        review = for_change(Review).get(pk=row.review_id)
-        now = times.now()
-        if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
-            return False
-        moved = _facts_moved(intent, Choice(row.choice), since=row.position, digest=row.seen_digest)
-        if review.closed_at is not None or intent.version != row.seen_version or moved:
-            void(row, person=None)
-            return True
-        try:
-            with transaction.atomic():
-                _carry_out(row, intent, now)
-        except LandedError:
-            void(row, person=None)
-    return True
-
-
-def _carry_out(row: Decision, intent: Intent, now: datetime) -> None:
-    effects.carry_out(row, intent, now=now)
-    # A correction that waits for its second person was about the intent as it was.
-    for proposal in row.review.decisions.filter(choice=Choice.CORRECT, about=None, followed_by=None):
-        void(proposal, person=None)
-    _about(row, Choice.EFFECT, row.person, now=now)
-    opening.close(intent, ClosedHow.DECISION, now=now)
-
-
-def _about(earlier: Decision, choice: Choice, person: User | None, *, now: datetime | None = None) -> Decision:
-    row = Decision(
-        review_id=earlier.review_id,
-        intent_id=earlier.intent_id,
-        person=person,
-        choice=choice,
-        about=earlier,
-        seen_version=earlier.seen_version,
-        payload_digest=earlier.payload_digest,
-    )
-    return history.append(row, owner=Intent, pk=earlier.intent_id, at=now or times.now())
 
 
 def _row(
@@ -402,18 +316,3 @@ def _settled(intent: Intent, ballot: _Ballot) -> tuple[int | None, str]:
         if entry.amount_minor is not None:
             return entry.amount_minor, entry.currency or intent.currency
     return intent.amount_minor, intent.currency
-
-
-__all__ = [
-    "Decided",
-    "Option",
-    "Seen",
-    "State",
-    "decide",
-    "options",
-    "seen",
-    "take_effect",
-    "undo",
-    "void",
-    "waiting",
-]

@@ -10,7 +10,7 @@ from django.contrib.auth.models import User
 from actions import policy, subjects
 from actions.models import Evidence, EvidenceKind, Intent
 from reconciliation.models import Check, Choice, ClosedHow, Decision, LedgerEntry, Purpose, Review
-from reconciliation.reviews import claiming, deciding
+from reconciliation.reviews import claiming, pending
 from reconciliation.views import comparing, timeline
 from reconciliation.views.timeline import Event
 
@@ -128,12 +128,12 @@ def holding(review: Review, person: User, now: datetime) -> Holding:
 
 def vote_of(review: Review) -> Decision | None:
     """The first of two votes, while it waits for the second."""
-    return deciding.votes(review).select_related("person", "note").first()
+    return pending.votes(review).select_related("person", "note").first()
 
 
 def pending_of(review: Review) -> Decision | None:
     """A decision whose undo window is open."""
-    return deciding.waiting().filter(review=review).select_related("person", "note").first()
+    return pending.waiting().filter(review=review).select_related("person", "note").first()
 
 
 def headline(review: Review, last: Decision | None) -> tuple[str, str]:

@@ -22,7 +22,7 @@ from actions.statuses import Status
 from config import clockwork
 from reconciliation import checks
 from reconciliation.models import Check, LedgerEntry, Review
-from reconciliation.reviews import deciding
+from reconciliation.reviews import pending
 from tests.flow.world import World
 
 
@@ -125,9 +125,9 @@ def test_one_decision_that_can_t_take_effect_stops_no_other(
     bad, good = (
         decide(world.review(one), make_person(), Choice.REJECT, reason="not_justified").decision for one in held
     )
-    real = deciding.take_effect
+    real = pending.take_effect
     monkeypatch.setattr(
-        deciding, "take_effect", lambda pk: (_ for _ in ()).throw(ValueError("a bug")) if pk == bad.pk else real(pk)
+        pending, "take_effect", lambda pk: (_ for _ in ()).throw(ValueError("a bug")) if pk == bad.pk else real(pk)
     )
     world.later(6)
     world.sweep()

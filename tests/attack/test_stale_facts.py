@@ -11,7 +11,7 @@ from actions.models import Intent, Result
 from actions.statuses import Status
 from reconciliation import checks
 from reconciliation.models import Choice, Decision, Review
-from reconciliation.reviews import deciding
+from reconciliation.reviews import deciding, pending
 from tests.factories import make_intent, make_person
 from tests.flow.test_deciding import decide
 from tests.flow.world import World
@@ -140,11 +140,11 @@ def test_of_two_votes_and_an_undo_at_the_wrong_moment_nothing_comes_twice(world:
     second = decide(world.review(intent), two, Choice.FAIL)
     assert second.state == "undo_window"
     with pytest.raises(BadDecision):
-        deciding.undo(second.decision.pk, person=one)
+        pending.undo(second.decision.pk, person=one)
     world.later(16)
-    assert [deciding.take_effect(second.decision.pk) for _ in range(3)] == [True, False, False]
+    assert [pending.take_effect(second.decision.pk) for _ in range(3)] == [True, False, False]
     with pytest.raises(BadDecision):
-        deciding.undo(second.decision.pk, person=two)
+        pending.undo(second.decision.pk, person=two)
     assert intent.transitions.filter(to_status=Status.FAILED).count() == 1
     assert Decision.objects.filter(choice=Choice.EFFECT).count() == 1
 

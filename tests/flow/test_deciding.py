@@ -12,7 +12,7 @@ from actions.errors import BadDecision, LandedError, PersonNotAllowed, ReviewClo
 from actions.models import Intent
 from actions.statuses import Status
 from reconciliation.models import Choice, Decision, DecisionReason, LedgerEntry, Match, Review
-from reconciliation.reviews import claiming, deciding
+from reconciliation.reviews import claiming, deciding, pending
 from tests.factories import make_person
 from tests.flow.world import World
 
@@ -222,8 +222,8 @@ def test_with_an_undo_window_nothing_changes_before_it_ends(world: World, settin
     assert decided.state == "undo_window"
     assert world.sweep() == 0
     assert world.read(intent).status == Status.UNKNOWN
-    deciding.undo(decided.decision.pk, person=person)
-    assert deciding.waiting().count() == 0
+    pending.undo(decided.decision.pk, person=person)
+    assert pending.waiting().count() == 0
     decide(review, person, Choice.CONFIRM)
     world.later(16)
     world.sweep()
