@@ -1,7 +1,7 @@
 """Which rules apply to an intent: reads a policy snapshot. Pure."""
 
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from datetime import datetime, timedelta
 from functools import lru_cache
@@ -61,6 +61,8 @@ class Policy:
     look_up: str
     lag_s: int
     absence_conclusive: bool
+    # added later: snapshots from before don't have them
+    replay_schedule: Sequence[int] = (5, 15, 60, 300)
 
 
 # Which columns a snapshot takes from the downstream; the others are the kind's.

@@ -47,6 +47,11 @@ _RULES: list[Rule] = [
     ),
     Rule("actions.Observation"),
     Rule(
+        "actions.Stop",
+        fixed=("id", "scope", "value", "key", "family", "kind_id", "reason", "placed_by", "placed_at"),
+        frozen=(("lifted_at", ("lifted_by",)),),
+    ),
+    Rule(
         "actions.Attempt",
         fixed=("id", "intent_id", "number", "fence", "executor", "claimed_at"),
         frozen=(

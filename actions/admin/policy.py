@@ -210,7 +210,7 @@ class KindAdmin(HistoryAdmin):
             "What is let through",
             {"fields": ["limits", "duplicate_policy", "look_alike_policy", "look_alike_window_s"]},
         ),
-        ("Sending", {"fields": ["send_before_s", "not_sent_retries", "replay"]}),
+        ("Sending", {"fields": ["send_before_s", "not_sent_retries", "replay", "replay_schedule"]}),
         (
             "Finding the truth",
             {

@@ -28,12 +28,14 @@ from .policy import (
     Relook,
     Replay,
 )
+from .stops import Breaker, Stop, StopScope
 
 __all__ = [
     "HARMLESS",
     "Agent",
     "AmountRule",
     "Attempt",
+    "Breaker",
     "Chained",
     "ClosedBy",
     "Downstream",
@@ -54,6 +56,8 @@ __all__ = [
     "Result",
     "Scope",
     "SettledBy",
+    "Stop",
+    "StopScope",
     "Token",
     "Transition",
     "Usage",

@@ -167,6 +167,10 @@ def default_schedule() -> list[int]:
     return [30, 60, 300, 900, 3_600]
 
 
+def default_replays() -> list[int]:
+    return [5, 15, 60, 300]
+
+
 def default_rechecks() -> list[int]:
     return [3_600, 86_400]
 
@@ -207,6 +211,11 @@ class Kind(models.Model):
     )
     not_sent_retries = models.PositiveIntegerField(default=5)
     replay = models.CharField(max_length=10, choices=Replay, default=Replay.NEVER)
+    replay_schedule = models.JSONField(
+        default=default_replays,
+        validators=[valid_schedule],
+        help_text="Seconds from no answer until the same key is sent again; as many times as there are entries.",
+    )
 
     check_schedule = models.JSONField(default=default_schedule, validators=[valid_schedule])
     absences_needed = models.PositiveIntegerField(default=2, validators=[MinValueValidator(1)])

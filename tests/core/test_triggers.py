@@ -10,7 +10,7 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
 from actions import triggers
-from actions.models import Attempt, Evidence, Intent, Observation, PolicySnapshot, Transition
+from actions.models import Attempt, Evidence, Intent, Observation, PolicySnapshot, Stop, Transition
 from reconciliation.models import Check, Comment, Decision, LedgerEntry, Match, Review, ReviewReason
 from tests.core.life import whole_life
 from tests.core.test_constraints import entry, match
@@ -29,7 +29,7 @@ NEVER_CHANGED: list[type[models.Model]] = [
     ReviewReason,
 ]
 # ... and these, of which some columns live on, but no row ever goes.
-NEVER_DELETED = [*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review]
+NEVER_DELETED = [*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review, Stop]
 
 
 def refused(act: Callable[[], object]) -> bool:
@@ -54,6 +54,9 @@ def run(sql: str, *params: Any) -> Callable[[], object]:
 def one_of_each() -> Intent:
     intent = whole_life()
     match(entry(downstream=intent.downstream), intent, "duplicate")
+    Stop.objects.create(
+        scope="customer", value="c-5", key="c-5", reason="x", placed_by="person:1", placed_at=intent.created_at
+    )
     return intent
 
 
