@@ -52,6 +52,7 @@ class ReasonCode(TextChoices):
     MISMATCH = "mismatch", "ledger shows something else"
     AMBIGUOUS = "ambiguous", "several candidates in the ledger"
     DUPLICATE = "duplicate", "ledger shows it twice"
+    STOPPED = "stopped", "a stop applies to it"
     CONTRADICTION = "contradiction", "new facts contradict it"
     CORRECTION = "correction", "correction asked for"
     ORPHAN = "orphan", "no intent explains it"

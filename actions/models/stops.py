@@ -1,4 +1,4 @@
-"""What keeps things from being sent: stops that people place, and the breaker of a downstream that gives no answers."""
+"""What keeps things from being sent: stops that people place, and the breakers of downstreams that fall silent."""
 
 from django.db import models
 from django.db.models import Q
@@ -63,7 +63,7 @@ class Stop(models.Model):
 
 
 class Breaker(models.Model):
-    """How many sendings in a row a downstream left unanswered. Open, nothing is sent to it but a probe now and then."""
+    """How many sendings in a row a downstream left unanswered. While it is open, only a probe is sent now and then."""
 
     downstream = models.OneToOneField(Downstream, primary_key=True, on_delete=models.CASCADE, related_name="breaker")
     unanswered = models.PositiveIntegerField(default=0)
