@@ -63,7 +63,7 @@ class Stop(models.Model):
 
 
 class Breaker(models.Model):
-    """How many sendings in a row a downstream left unanswered. While it is open, only a probe is sent now and then."""
+    """How many sendings in a row a downstream left unanswered. Open, only probes are sent."""
 
     downstream = models.OneToOneField(Downstream, primary_key=True, on_delete=models.CASCADE, related_name="breaker")
     unanswered = models.PositiveIntegerField(default=0)
