@@ -71,6 +71,7 @@ class DownstreamAdmin(HistoryAdmin):
             "What it declares",
             {"fields": ["look_up", "absence_conclusive", "lag_s", "dedupes", "dedupe_window_s"]},
         ),
+        ("Webhooks", {"fields": ["webhook_secret_env", "webhook_old_secret_env"]}),
         (
             "Sending",
             {
@@ -79,6 +80,7 @@ class DownstreamAdmin(HistoryAdmin):
                     "deadline_ms",
                     "lease_margin_ms",
                     "max_concurrency",
+                    "max_look_ups",
                     "breaker_after",
                 ]
             },

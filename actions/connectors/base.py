@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -49,6 +49,8 @@ REASONS: Mapping[str, str] = {
     "unclear_status": "The HTTP status says nothing about whether it happened.",
     "key_used_otherwise": "The downstream knows this key from a request with another content.",
     "connector_error": "Our connector broke over the answer; it proves nothing until somebody has read it.",
+    "person_first": "Something speaks against sending it now; nothing was sent, and a person looks first.",
+    "not_checked_first": "What has to be looked at before sending could not be seen; nothing was sent.",
     "duplicate_request": "The downstream says that a first request exists: its outcome has to be looked up.",
 }
 
@@ -191,6 +193,51 @@ class Connector(Protocol):
         """Every page there is, in order. Raises LookupFailed when the view is not complete.
 
         The downstream's filter is not trusted to have worked: entries may be about other intents.
+        """
+        ...
+
+
+class LooksFirst(Protocol):
+    """A connector that looks at something right before sending, beside what `Connector` asks for."""
+
+    def object_to(self, target: Target, wanted: Wanted, fetch: Fetch) -> str:
+        """Why a person has to look before this is sent, in plain words; "" to send it. Changes nothing downstream.
+
+        Raises LookupFailed when it can't be told: then it is not sent now, and tried again later.
+        """
+        ...
+
+
+@dataclass(frozen=True)
+class Notice:
+    """What a verified webhook said: a reason to look, and where no look-up exists, evidence.
+
+    `keys`: idempotency keys of intents that it names; `entries`: rows of the ledger as it shows them.
+    """
+
+    delivery_id: str  # the sender's own, the same when it is delivered again
+    sent_at: datetime  # aware, UTC: when the sender signed it
+    topic: str = ""
+    keys: tuple[str, ...] = ()
+    subjects: tuple[str, ...] = ()
+    external_ids: tuple[str, ...] = ()
+    entries: tuple[Entry, ...] = ()
+
+
+class Unverified(Exception):
+    """A webhook that is not proven to be from the downstream, or too old. The text says why, without secrets."""
+
+
+class HearsWebhooks(Protocol):
+    """A connector whose downstream sends webhooks, beside what `Connector` asks for."""
+
+    def hear(
+        self, target: Target, *, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: datetime
+    ) -> Notice:
+        """Verifies a delivery against any of `secrets` and reads it. `headers`: names in lower case.
+
+        Raises Unverified for a wrong signature or a time too far from `now`, ValueError for a body that can't be read
+        although it is genuine.
         """
         ...
 

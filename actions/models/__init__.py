@@ -28,7 +28,7 @@ from .policy import (
     Relook,
     Replay,
 )
-from .stops import Breaker, Stop, StopScope
+from .stops import Breaker, Line, Stop, StopScope
 
 __all__ = [
     "HARMLESS",
@@ -46,6 +46,7 @@ __all__ = [
     "Executors",
     "Intent",
     "Kind",
+    "Line",
     "LookAlikePolicy",
     "LookUp",
     "Observation",

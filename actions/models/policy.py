@@ -24,6 +24,9 @@ def valid_base_url(value: str) -> None:
         raise ValidationError("An address such as https://api.example.com/base, without user, query or fragment.")
 
 
+_ENVIRONMENT = RegexValidator(r"^[A-Z][A-Z0-9_]*\Z", "The NAME of an environment variable, in capitals.")
+
+
 class LookUp(models.TextChoices):
     KEY = "key", "by idempotency key"
     SUBJECT = "subject", "by subject"
@@ -48,10 +51,19 @@ class Downstream(models.Model):
     secret_env = models.CharField(
         max_length=100,
         blank=True,
-        validators=[RegexValidator(r"^[A-Z][A-Z0-9_]*\Z", "The NAME of an environment variable, in capitals.")],
+        validators=[_ENVIRONMENT],
         help_text="Name of the environment variable that holds the secret; never the secret itself.",
     )
     config = models.JSONField(default=dict, blank=True, help_text="What the connector needs to know.")
+    webhook_secret_env = models.CharField(
+        max_length=100,
+        blank=True,
+        validators=[_ENVIRONMENT],
+        help_text="Name of the environment variable with the secret of its webhooks. Empty: it sends none.",
+    )
+    webhook_old_secret_env = models.CharField(
+        max_length=100, blank=True, validators=[_ENVIRONMENT], help_text="The secret before, while it is changed."
+    )
 
     dedupes = models.BooleanField(default=False, help_text="It carries out one key once.")
     dedupe_window_s = models.PositiveIntegerField(
@@ -69,8 +81,13 @@ class Downstream(models.Model):
     )
     lease_margin_ms = models.PositiveIntegerField(default=10_000, validators=[MinValueValidator(500)])
     max_concurrency = models.PositiveIntegerField(default=8, validators=[MinValueValidator(1)])
+    max_look_ups = models.PositiveIntegerField(
+        default=4, validators=[MinValueValidator(1)], help_text="So many looks into its books at once."
+    )
     breaker_after = models.PositiveIntegerField(
-        default=10, help_text="After so many sendings in a row without an answer only a probe is sent."
+        default=10,
+        validators=[MinValueValidator(1)],
+        help_text="After so many in a row without an answer only a probe is sent, or looked up.",
     )
     paused = models.BooleanField(default=False)
     pause_reason = models.CharField(max_length=200, blank=True)

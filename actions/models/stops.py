@@ -62,17 +62,28 @@ class Stop(models.Model):
         return f"{self.scope} {self.value}"
 
 
-class Breaker(models.Model):
-    """How many sendings in a row a downstream left unanswered. Open, only probes are sent."""
+class Line(models.TextChoices):
+    """What a breaker watches: the two things that we ask of a downstream."""
 
-    downstream = models.OneToOneField(Downstream, primary_key=True, on_delete=models.CASCADE, related_name="breaker")
+    SENDING = "sending", "sending"
+    LOOKING = "looking", "looking into its books"
+
+
+class Breaker(models.Model):
+    """How many tries in a row a downstream left unanswered. Open, only probes are made."""
+
+    downstream = models.ForeignKey(Downstream, on_delete=models.CASCADE, related_name="breakers")
+    line = models.CharField(max_length=8, choices=Line)
     unanswered = models.PositiveIntegerField(default=0)
     opened_at = models.DateTimeField(null=True)
-    probe_at = models.DateTimeField(null=True, help_text="While it is open: when the next one may be sent.")
+    probe_at = models.DateTimeField(null=True, help_text="While it is open: when the next one may be made.")
     probes = models.PositiveIntegerField(default=0, help_text="Since it opened.")
 
     class Meta:
+        ordering = ["downstream", "line"]
         constraints = [
+            models.UniqueConstraint(name="breaker_once", fields=["downstream", "line"]),
+            models.CheckConstraint(name="breaker_line_valid", condition=Q(line__in=Line.values)),
             models.CheckConstraint(
                 name="breaker_open_has_probe",
                 condition=Q(opened_at__isnull=True, probe_at__isnull=True)
@@ -81,4 +92,4 @@ class Breaker(models.Model):
         ]
 
     def __str__(self) -> str:
-        return f"{self.downstream_id}: {self.unanswered}"
+        return f"{self.downstream_id} {self.line}: {self.unanswered}"
