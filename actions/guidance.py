@@ -99,12 +99,16 @@ def ask_again_at(at: Situation) -> datetime | None:
     due, otherwise_s = {
         Status.RECORDED: (at.next_attempt_at, _SOON_S),
         Status.SUBMITTED: (None if at.attempt_open else at.next_check_at, _WHILE_SENDING_S),
-        Status.UNKNOWN: (at.next_check_at, _WITHOUT_A_PLAN_S),
+        Status.UNKNOWN: (_earlier(at.next_check_at, at.next_attempt_at), _WITHOUT_A_PLAN_S),
     }.get(at.status, (None, _WITHOUT_A_PLAN_S))
     if due is None:
         return at.now + timedelta(seconds=otherwise_s)
     earliest_s = 1 if at.status is Status.UNKNOWN else _SOON_S
     return _within(at.now, due + _MARGIN, earliest_s, _AT_MOST_S)
+
+
+def _earlier(one: datetime | None, other: datetime | None) -> datetime | None:
+    return min((time for time in (one, other) if time is not None), default=None)
 
 
 def _person_may_have_decided(at: Situation) -> datetime:

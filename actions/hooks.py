@@ -6,25 +6,28 @@ that raises undoes the transition: reviews and statuses change together or not a
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from actions.models import Attempt, Intent, Transition
+    from actions.models import Attempt, Downstream, Intent, Transition
 
 OnTransition = Callable[["Intent", "Transition"], None]
 OnContradiction = Callable[["Intent", "Attempt"], None]
+OnBreaker = Callable[["Downstream", str, bool, datetime], None]
 
 
 @dataclass(frozen=True)
 class Listeners:
     """transition(intent, its new transition) · contradiction(intent, its attempt whose later answer contradicts
-    where the intent is)."""
+    where the intent is) · breaker(downstream, which line of it, whether it is open now, at)."""
 
     transition: list[OnTransition]
     contradiction: list[OnContradiction]
+    breaker: list[OnBreaker]
 
 
-listeners = Listeners([], [])
+listeners = Listeners([], [], [])
 
 
 def _add_once(found: list[Callable[..., None]], listener: Callable[..., None]) -> None:
@@ -32,11 +35,18 @@ def _add_once(found: list[Callable[..., None]], listener: Callable[..., None]) -
         found.append(listener)
 
 
-def register(*, transition: OnTransition | None = None, contradiction: OnContradiction | None = None) -> None:
+def register(
+    *,
+    transition: OnTransition | None = None,
+    contradiction: OnContradiction | None = None,
+    breaker: OnBreaker | None = None,
+) -> None:
     if transition:
         _add_once(listeners.transition, transition)
     if contradiction:
         _add_once(listeners.contradiction, contradiction)
+    if breaker:
+        _add_once(listeners.breaker, breaker)
 
 
 def tell_transition(intent: "Intent", transition: "Transition") -> None:
@@ -47,3 +57,8 @@ def tell_transition(intent: "Intent", transition: "Transition") -> None:
 def tell_contradiction(intent: "Intent", attempt: "Attempt") -> None:
     for listener in listeners.contradiction:
         listener(intent, attempt)
+
+
+def tell_breaker(downstream: "Downstream", line: str, *, is_open: bool, at: datetime) -> None:
+    for listener in listeners.breaker:
+        listener(downstream, line, is_open, at)

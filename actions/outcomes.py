@@ -12,11 +12,23 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions import history, hooks, policy, times, transitions
+from actions import history, hooks, policy, replays, times, transitions
 from actions.locking import for_change
-from actions.models import HARMLESS, Attempt, ClosedBy, Evidence, Executor, Intent, Observed, Result, SettledBy
+from actions.models import (
+    HARMLESS,
+    Attempt,
+    ClosedBy,
+    Evidence,
+    Executor,
+    Intent,
+    Observed,
+    Replay,
+    Result,
+    SettledBy,
+)
 from actions.phases import Phase
 from actions.reasons import Reason
+from actions.replays import Sending
 from actions.statuses import Actor, Status
 
 
@@ -31,6 +43,8 @@ class Outcome:
     external_id: str = ""
     amount_minor: int | None = None
     currency: str = ""
+    # Nothing was sent because a person has to look first: no try that counts.
+    person_first: bool = False
 
 
 def what_follows(own: Result, others: Iterable[str]) -> Status | None:
@@ -81,7 +95,7 @@ def apply_outcome(
     with transaction.atomic():
         at, kept = now or times.now(), tuple(evidence)
         intent_id = Attempt.objects.values_list("intent_id", flat=True).get(pk=attempt_id)
-        intent = for_change(Intent).select_related("policy").get(pk=intent_id)
+        intent = for_change(Intent).select_related("policy", "downstream").get(pk=intent_id)
         attempt = for_change(Attempt).get(pk=attempt_id)
         before = attempt.known_result
         news = _close(attempt, outcome, closed_by, at)
@@ -168,7 +182,8 @@ def _move(
         now=at,
         **columns,
     )
-    if to is Status.RECORDED and columns["next_attempt_at"] is None and actor is Actor.WORKER:
+    given_up = to is Status.RECORDED and columns["next_attempt_at"] is None and not outcome.person_first
+    if given_up and actor is Actor.WORKER:
         return transitions.apply(
             intent.pk,
             expected=Status.RECORDED,
@@ -205,9 +220,36 @@ def _result_columns(
             "next_attempt_at": at + delay if again else None,
             "first_maybe_sent_at": None,
         }
+    plan: dict[str, Any] = {"next_attempt_at": replay_at(intent, at)}
     if outcome.result in HARMLESS:
-        return Reason.EARLIER_ATTEMPT_OPEN, {}
-    return outcome.reason, {}
+        return Reason.EARLIER_ATTEMPT_OPEN, plan
+    return outcome.reason, plan
+
+
+def sendings(intent: Intent) -> list[Sending]:
+    """What is known of the intent's attempts, in order; of an open one, that it may have arrived."""
+    return [
+        Sending(
+            harmless=attempt.harmless,
+            refused=attempt.known_result == Result.REFUSED,
+            reason=attempt.late_reason or attempt.reason,
+        )
+        for attempt in intent.attempts.order_by("number")
+    ]
+
+
+def replay_at(intent: Intent, now: datetime) -> datetime | None:
+    """When its key is sent again by machine, as it becomes unknown now; None: not by machine."""
+    rules = policy.read(intent.policy.text)
+    if intent.executor != Executor.LANDED or rules.replay != Replay.IN_WINDOW:
+        return None
+    return replays.next_at(
+        rules,
+        sendings(intent),
+        first_maybe_sent_at=intent.first_maybe_sent_at,
+        deadline_ms=intent.downstream.deadline_ms,
+        now=now,
+    )
 
 
 def _accepted(intent: Intent, outcome: Outcome, at: datetime) -> Intent:
@@ -229,6 +271,7 @@ def expire_lease(intent_id: UUID, *, now: datetime, clock_id: str) -> Intent:
     """The clock's part: nobody said how the open attempt ended, so it is unknown. The fence stays, so that a late
     answer of this attempt still counts. Raises StaleTransition when it was settled meanwhile."""
     with transaction.atomic():
+        found = for_change(Intent).select_related("policy", "downstream").get(pk=intent_id)
         intent = transitions.apply(
             intent_id,
             expected=Status.SUBMITTED,
@@ -237,6 +280,7 @@ def expire_lease(intent_id: UUID, *, now: datetime, clock_id: str) -> Intent:
             actor_id=clock_id,
             reason=Reason.LEASE_OVER,
             now=now,
+            next_attempt_at=replay_at(found, now),
         )
         Attempt.objects.filter(intent_id=intent_id, closed_at__isnull=True).update(
             closed_at=now, closed_by=ClosedBy.CLOCK, result=Result.NO_ANSWER, reason="lease_over"

@@ -14,6 +14,7 @@ class Reason(TextChoices):
     RECORDED = "recorded", "It was recorded."
     NEEDS_APPROVAL = "needs_approval", "A person has to approve it before it is sent."
     CLAIMED = "claimed", "It is being carried out."
+    REPLAYED = "replayed", "It is sent again with the same key, which the downstream carries out only once."
     APPROVED = "approved", "A person approved it."
     # never sent
     CANCELLED_BY_AGENT = "cancelled_by_agent", "The agent withdrew it."
@@ -24,6 +25,8 @@ class Reason(TextChoices):
     NOT_SENT = "not_sent", "The request did not leave; it will be sent later."
     NOT_SENT_GIVEN_UP = "not_sent_given_up", "It was never carried out, and the tries are used up."
     HELD_ON_DISPUTE = "held_on_dispute", "Something else on its subject is in question."
+    HELD_ON_STOP = "held_on_stop", "A person stopped what concerns it."
+    HELD_ON_OBJECTION = "held_on_objection", "What was looked at right before sending speaks against it."
     # sent
     CONFIRMED_BY_ANSWER = "confirmed_by_answer", "The downstream acknowledged it."
     REFUSED = "refused", "The downstream refused it; it did nothing."
@@ -46,7 +49,7 @@ class Reason(TextChoices):
 
 
 # What agents don't read as it is: it would tell limits, suspicions or stops.
-HIDDEN = frozenset({Reason.HELD_ON_DISPUTE})
+HIDDEN = frozenset({Reason.HELD_ON_DISPUTE, Reason.HELD_ON_STOP, Reason.HELD_ON_OBJECTION})
 
 
 def public(reason: str) -> str:

@@ -49,7 +49,7 @@ def sweep() -> Swept:
         )
     )
     changed += _close_attempts(now)
-    return Swept(changed=changed, due_to_send=Intent.objects.filter(dispatch.due(now)).exists())
+    return Swept(changed=changed, due_to_send=dispatch.anything_due(now))
 
 
 def _overdue(now: datetime) -> Q:

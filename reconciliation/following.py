@@ -33,6 +33,9 @@ def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime) ->
             opening.open_for_outcome(intent, step.reason, check=check, recommendation=step.recommendation, now=now)
         else:
             opening.renew(intent, check=check, now=now)
+            if judgement.candidates and intent.next_attempt_at is not None:
+                # It has arrived: sending its key again tells nothing that the book doesn't.
+                transitions.note(intent.pk, now=now, next_attempt_at=None)
         look_again(intent, rules_, now)
 
 

@@ -64,12 +64,15 @@ def _ask_people(now: datetime) -> int:
 
 
 def _in_silence(intent: Intent, now: datetime) -> bool:
-    """Whether nobody will look at it, or looks have not come to anything for longer than its kind allows."""
-    if intent.next_check_at is None:
+    """Whether nobody will look at it or send its key again, or that has come to nothing for longer than its kind
+    allows."""
+    if intent.next_check_at is None and intent.next_attempt_at is None:
         return True
-    # Checks ask a person by themselves; only those that can't be made or stored at all are left to the clock.
+    # Checks ask a person by themselves; only those that can't be made or stored at all are left to the clock, and
+    # sendings that are put off: paused, stopped, or behind a breaker.
     patience = timedelta(seconds=policy.read(intent.policy.text).review_after_s) + _GRACE
-    return intent.status == Status.UNKNOWN and intent.status_since + patience < now
+    since = intent.first_maybe_sent_at or intent.status_since
+    return intent.status == Status.UNKNOWN and since + patience < now
 
 
 def _ask(pk: UUID) -> bool:

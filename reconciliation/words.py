@@ -53,6 +53,7 @@ class ReasonCode(TextChoices):
     AMBIGUOUS = "ambiguous", "several candidates in the ledger"
     DUPLICATE = "duplicate", "ledger shows it twice"
     STOPPED = "stopped", "a stop applies to it"
+    OBJECTED = "objected", "something speaks against sending it"
     CONTRADICTION = "contradiction", "new facts contradict it"
     CORRECTION = "correction", "correction asked for"
     ORPHAN = "orphan", "no intent explains it"

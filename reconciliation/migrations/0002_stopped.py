@@ -17,10 +17,10 @@ class Migration(migrations.Migration):
         migrations.AlterField(
             model_name='reviewreason',
             name='code',
-            field=models.CharField(choices=[('approval', 'needs approval'), ('duplicate_proposal', 'the order has an open one'), ('look_alike', 'looks like one already done'), ('high_value', 'high value'), ('still_unknown', 'still unknown'), ('partial', 'ledger shows less'), ('mismatch', 'ledger shows something else'), ('ambiguous', 'several candidates in the ledger'), ('duplicate', 'ledger shows it twice'), ('stopped', 'a stop applies to it'), ('contradiction', 'new facts contradict it'), ('correction', 'correction asked for'), ('orphan', 'no intent explains it'), ('requested', 'asked for by a person')], max_length=20),
+            field=models.CharField(choices=[('approval', 'needs approval'), ('duplicate_proposal', 'the order has an open one'), ('look_alike', 'looks like one already done'), ('high_value', 'high value'), ('still_unknown', 'still unknown'), ('partial', 'ledger shows less'), ('mismatch', 'ledger shows something else'), ('ambiguous', 'several candidates in the ledger'), ('duplicate', 'ledger shows it twice'), ('stopped', 'a stop applies to it'), ('objected', 'something speaks against sending it'), ('contradiction', 'new facts contradict it'), ('correction', 'correction asked for'), ('orphan', 'no intent explains it'), ('requested', 'asked for by a person')], max_length=20),
         ),
         migrations.AddConstraint(
             model_name='reviewreason',
-            constraint=models.CheckConstraint(condition=models.Q(('code__in', ['approval', 'duplicate_proposal', 'look_alike', 'high_value', 'still_unknown', 'partial', 'mismatch', 'ambiguous', 'duplicate', 'stopped', 'contradiction', 'correction', 'orphan', 'requested'])), name='review_reason_valid'),
+            constraint=models.CheckConstraint(condition=models.Q(('code__in', ['approval', 'duplicate_proposal', 'look_alike', 'high_value', 'still_unknown', 'partial', 'mismatch', 'ambiguous', 'duplicate', 'stopped', 'objected', 'contradiction', 'correction', 'orphan', 'requested'])), name='review_reason_valid'),
         ),
     ]

@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Any
 
-from actions import money
+from actions import money, policy
 from actions.models import Intent
 from reconciliation.models import Check, LedgerEntry, ReasonCode, Verdict
 
@@ -31,7 +31,7 @@ def for_approval(intent: Intent, reasons: Iterable[str]) -> str:
 def for_outcome(intent: Intent, check: Check | None) -> str:
     """What the newest look showed, and what that means."""
     if check is None:
-        return "It was sent and no usable answer came. There is no ledger to look into; only people can tell."
+        return _unseen(intent)
     found = check.grounds_data
     return {
         Verdict.MATCH: _match(found),
@@ -46,6 +46,13 @@ def for_outcome(intent: Intent, check: Check | None) -> str:
         Verdict.TOO_EARLY: "Not in the ledger yet; it is too early to tell.",
         Verdict.UNAVAILABLE: "The ledger can't be read at the moment, so we can't tell.",
     }[Verdict(check.verdict)]
+
+
+def _unseen(intent: Intent) -> str:
+    words = "It was sent and no usable answer came."
+    if not policy.can_look_up(policy.read(intent.policy.text)):
+        return f"{words} There is no ledger to look into; only people can tell."
+    return f"{words} The ledger has not been looked into since."
 
 
 def _match(found: dict[str, Any]) -> str:

@@ -52,6 +52,10 @@ def open_for_outcome(
             fence=intent.fence,
         )
         intent.refresh_from_db(fields=["status", "version"])
+    if intent.next_attempt_at is not None:
+        # A person has it now: no machine sends its key again behind their back.
+        transitions.note(intent.pk, now=now, next_attempt_at=None)
+        intent.next_attempt_at = None
     review = _open_or_get(intent, Purpose.OUTCOME, now)
     _add(review, [reason], now)
     _see(review, check)
