@@ -8,9 +8,12 @@ class ReconciliationConfig(AppConfig):
 
     def ready(self) -> None:
         from actions import hooks, triggers  # noqa: PLC0415  models must be loaded first
+        from reconciliation import incidents  # noqa: PLC0415
         from reconciliation.reviews import listening  # noqa: PLC0415
 
-        hooks.register(transition=listening.on_transition, contradiction=listening.on_contradiction)
+        hooks.register(
+            transition=listening.on_transition, contradiction=listening.on_contradiction, breaker=incidents.on_breaker
+        )
         triggers.protect(
             triggers.Rule("reconciliation.Check"),
             triggers.Rule("reconciliation.Decision"),
