@@ -63,7 +63,7 @@ def took_probe(downstream_id: int, line: Line, *, now: datetime, at_least: timed
     """A probe is on its way: the next one may follow after `at_least`, and later after each that failed."""
     row = Breaker.objects.filter(downstream_id=downstream_id, line=line, opened_at__isnull=False).first()
     if row is not None:
-        pause = timedelta(seconds=min(_LAST_S, _FIRST_S * 2 ** min(row.probes, 10)))
+        pause = timedelta(seconds=min(_LAST_S, _FIRST_S * 2 ** min(row.probes + 1, 10)))
         Breaker.objects.filter(pk=row.pk, opened_at__isnull=False).update(
             probe_at=now + max(pause, at_least), probes=F("probes") + 1
         )

@@ -8,7 +8,7 @@ import logging
 import os
 import socket
 import time
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import Any, cast
@@ -147,8 +147,7 @@ def claim(*, slots: int) -> list[Claimed]:
     started = transport.boot_clock()
     with transaction.atomic():
         now = times.now()
-        broken = breakers.open_ones(Line.SENDING)
-        free = _free_places(now, broken)
+        free, broken = _free_places(now)
         ready = _ready(now, free, broken, slots)
         # Families before rows, and in one order: a dispute holds its family while it waits for its rows.
         for kind_id, family in sorted({(kind_id, family) for _, kind_id, family in ready}):
@@ -170,13 +169,16 @@ def claim(*, slots: int) -> list[Claimed]:
     return claimed
 
 
-def _free_places(now: datetime, broken: Mapping[int, datetime]) -> dict[int, int]:
-    """Free places per downstream that has something due. Locks those rows, so that claims don't overbook."""
+def _free_places(now: datetime) -> tuple[dict[int, int], set[int]]:
+    """Free places per downstream that has something due, and which of them are there for a probe only.
+
+    Locks those rows, so that claims don't overbook; what others did is read after that, not before.
+    """
     wanted = Intent.objects.filter(due(now)).values("downstream_id")
     # no_key: recording, whose rows refer to the downstream, is not held up by this lock.
     rows = list(for_change(Downstream).filter(pk__in=wanted).order_by("pk"))
     if not rows:
-        return {}
+        return {}, set()
     busy = dict(
         Attempt.objects.filter(
             closed_at__isnull=True, lease_until__gt=now, executor=Executor.LANDED, intent__downstream__in=rows
@@ -185,14 +187,15 @@ def _free_places(now: datetime, broken: Mapping[int, datetime]) -> dict[int, int
         .annotate(Count("pk"))
     )
     free = {row.pk: row.max_concurrency - busy.get(row.pk, 0) for row in rows}
+    broken = breakers.open_ones(Line.SENDING)
     for pk, probe_at in broken.items():
         if pk in free:
             free[pk] = min(free[pk], 1 if probe_at <= now else 0)
-    return {pk: places for pk, places in free.items() if places > 0}
+    return {pk: places for pk, places in free.items() if places > 0}, set(broken)
 
 
 def _ready(
-    now: datetime, free: Mapping[int, int], broken: Mapping[int, datetime], slots: int
+    now: datetime, free: Mapping[int, int], broken: Collection[int], slots: int
 ) -> list[tuple[UUID, int, str]]:
     """At most `slots` of what may be sent, oldest first: id, kind and family.
 
