@@ -10,7 +10,7 @@ JOBS   ?= auto
 .PHONY: help setup demo test check docs lock clean
 
 help:            ## what there is
-	@grep -hE '^[a-z]+: .*## |^[a-z]+: +## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
 setup: $(DEV)    ## make .venv from the lock files
 
@@ -27,8 +27,9 @@ $(DEV): requirements/dev.txt $(RUN)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
-demo: $(RUN)     ## everything on one machine, with live traffic and faults
-	$(BIN)/python manage.py demo $(ARGS)
+# localstripe, which STRIPE=1 puts beside the sandbox, is a development dependency.
+demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live traffic and faults; STRIPE=1: with refunds by card
+	$(BIN)/python manage.py demo $(if $(STRIPE),--stripe) $(ARGS)
 
 test: $(DEV)     ## the suite on SQLite, then on PostgreSQL (both real)
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)

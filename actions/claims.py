@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions import holding, leases, policy, subjects, times, transitions
+from actions import holding, leases, policy, stops, subjects, times, transitions
 from actions.attempts import open_attempt
 from actions.canonical import digest
 from actions.errors import (
@@ -43,10 +43,10 @@ class Claim:
 
 
 def claim(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | None = None) -> Attempt:
-    """The open attempt that this token may send now. Raises what `take` raises, and a stop that came meanwhile."""
+    """The open attempt that this token may send now. Raises what `take` raises, and what has come between since."""
     found = take(intent_id, claim_token=claim_token, actor_id=actor_id, lease_s=lease_s)
     if not found.may_send:
-        raise stop_of(found.attempt.intent) or LeaseOver(intent=found.attempt.intent)
+        raise _not_now(found.attempt.intent) or LeaseOver(intent=found.attempt.intent)
     return found.attempt
 
 
@@ -54,8 +54,8 @@ def take(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | Non
     """The open attempt of this token, claimed now or before. `lease_s`: seconds; None: the downstream's own.
 
     Raises MayHaveHappened when another token claimed it or it is past sending (PastSendBefore: unsent, and too
-    old), NotApproved while it is held, TooLate when it was withdrawn, NotExecutedByCaller when Landed sends it
-    itself, AgentPaused, KindPaused and DownstreamPaused while sending is stopped.
+    old), NotApproved while it is held, or from now on is, TooLate when it was withdrawn, NotExecutedByCaller when
+    Landed sends it itself, AgentPaused, KindPaused and DownstreamPaused while sending is paused.
     """
     with transaction.atomic():
         # The family before the row, as dispatch does: a dispute holds the family while it waits for its rows.
@@ -70,12 +70,18 @@ def take(intent_id: UUID, *, claim_token: str, actor_id: str, lease_s: int | Non
             return Claim(open_, may_send=may_send(intent, open_, claim_token=claim_token, now=now), is_new=False)
         if (refusal := _refusal(intent, now)) is not None:
             raise refusal
-        if not _in_question(intent):
-            return Claim(_submit(intent, claim_token, actor_id, lease_s, now), may_send=True, is_new=True)
-        holding.hold(intent, actor=Actor.CHECKER, actor_id="checker", now=now)
-        intent.refresh_from_db()
-    # Outside, so that the hold is committed.
-    raise NotApproved("Something on its subject is in question: a person looks first.", intent=intent)
+        why = _held_by(intent)
+        if why is None:
+            attempt = _submit(intent, claim_token, actor_id, lease_s, now)
+        else:
+            holding.hold(intent, actor=Actor.CHECKER, actor_id="checker", now=now, why=why)
+            intent.refresh_from_db()
+    # Both outside, so that they speak of what is committed.
+    if why is None:
+        # A stop that was placed in between has not found it recorded any more: it is found here.
+        return Claim(attempt, may_send=not stops.of_intent(intent), is_new=True)
+    in_question = "Something on its subject is in question: a person looks first."
+    raise NotApproved(in_question if why == "contradiction" else "", intent=intent)
 
 
 def locked(intent_id: UUID) -> Intent:
@@ -100,7 +106,7 @@ def _refusal(intent: Intent, now: datetime) -> LandedError | None:
 
 
 def stop_of(intent: Intent) -> LandedError | None:
-    """What keeps everything like this intent from being sent at the moment."""
+    """The pause that keeps everything like this intent from being sent at the moment."""
     if intent.agent.paused:
         return AgentPaused("This agent is paused; nothing may be sent.")
     if intent.kind.paused:
@@ -108,6 +114,22 @@ def stop_of(intent: Intent) -> LandedError | None:
     if intent.downstream.paused:
         return DownstreamPaused()
     return None
+
+
+def _not_now(intent: Intent) -> LandedError | None:
+    """What keeps an open attempt from being sent: a pause, or a stop, of which the caller hears nothing more."""
+    if (pause := stop_of(intent)) is not None:
+        return pause
+    if stops.of_intent(intent):
+        return NotApproved("It may not be sent at the moment: a person looks first.", intent=intent)
+    return None
+
+
+def _held_by(intent: Intent) -> holding.Why | None:
+    """Why a person has to look before anybody may claim it."""
+    if stops.of_intent(intent):
+        return "stopped"
+    return "contradiction" if _in_question(intent) else None
 
 
 def _in_question(intent: Intent) -> bool:
@@ -176,13 +198,14 @@ def may_send(intent: Intent, attempt: Attempt, *, claim_token: str | None, now: 
     """Whether whoever shows this token may send now."""
     if not holds(attempt, claim_token) or not _runs(intent, attempt, now):
         return False
-    return not intent.disputed and stop_of(intent) is None
+    return not intent.disputed and _not_now(intent) is None
 
 
 def renew(intent_id: UUID, *, number: int, claim_token: str, lease_s: int | None = None) -> Attempt:
     """More time for the open attempt of this token: never less than it has, never past what `leases` allows.
 
-    Raises NotFound, NotExecutedByCaller, MayHaveHappened for another token, LeaseOver, and the stops of `take`.
+    Raises NotFound, NotExecutedByCaller, MayHaveHappened for another token, LeaseOver, NotApproved while a person has
+    to look first, and the pauses of `take`.
     """
     with transaction.atomic():
         intent = locked(intent_id)
@@ -194,8 +217,8 @@ def renew(intent_id: UUID, *, number: int, claim_token: str, lease_s: int | None
             raise MayHaveHappened("Another token claimed this attempt.", intent=intent)
         if not _runs(intent, attempt, now):
             raise LeaseOver(intent=intent)
-        if (stop := stop_of(intent)) is not None:
-            raise stop
+        if (refusal := _not_now(intent)) is not None:
+            raise refusal
         until = max(attempt.lease_until, _lease(intent, lease_s, intent.first_maybe_sent_at, now))
         running = Attempt.objects.filter(pk=attempt.pk, closed_at__isnull=True, lease_until__gt=now)
         both = running.update(lease_until=until) and transitions.note(

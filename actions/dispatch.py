@@ -28,6 +28,7 @@ from actions import (
     outcomes,
     policy,
     replays,
+    stops,
     subjects,
     times,
     transitions,
@@ -284,6 +285,8 @@ def _send_until(intent: Intent, *, replay: bool) -> datetime | None:
 
 def _held_by(intent: Intent) -> holding.Why | None:
     """Why a person has to look before this is sent, as far as we know ourselves."""
+    if stops.of_intent(intent):
+        return "stopped"
     return "contradiction" if _disputed(intent) or not history.payload_fits(intent) else None
 
 

@@ -35,6 +35,7 @@ class Situation:
 
     `own`: the reader's own intent, not one of its group. `may_send`: the reader holds the open attempt's token.
     `stopped`: its agent, kind or downstream is paused.
+    `refused_for_good`: refused for a reason that proposing it again does not change.
     `effect_elsewhere`: the downstream said that the same effect exists already, by another request.
     """
 
@@ -50,6 +51,7 @@ class Situation:
     stopped: bool = False
     attempt_open: bool = False
     effect_elsewhere: bool = False
+    refused_for_good: bool = False
     lease_until: datetime | None = None
     send_before: datetime | None = None
     next_attempt_at: datetime | None = None
@@ -127,7 +129,7 @@ _MAY_COME_BACK = frozenset({Reason.CANCELLED_BY_AGENT, Reason.EXPIRED, Reason.AP
 
 def may_propose_again(at: Situation) -> bool:
     """Whether a new intent for the same thing is sensible. No permission: limits and the guard still decide."""
-    if at.disputed or at.review_open or at.effect_elsewhere:
+    if at.disputed or at.review_open or at.effect_elsewhere or at.refused_for_good:
         return False
     if at.status is Status.FAILED:
         return True

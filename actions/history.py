@@ -5,7 +5,7 @@ is listed by the row's class (`CHAINED`) and in docs/history.md. The chain hangs
 fields, so that exchanging the intent under its history shows as well.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
@@ -41,9 +41,11 @@ GENESIS = (
 )
 
 
-def genesis(intent: Intent) -> str:
-    """The digest that an intent's chain begins with."""
-    return digest(canonical({name: plain(getattr(intent, name)) for name in GENESIS}))
+def genesis(owner: models.Model) -> str:
+    """The digest that an owner's chain begins with: an intent's, or that of a case about an entry (its class says
+    in `GENESIS` which fields never change)."""
+    names: tuple[str, ...] = GENESIS if isinstance(owner, Intent) else getattr(owner, "GENESIS")  # noqa: B009
+    return digest(canonical({name: plain(getattr(owner, name)) for name in names}))
 
 
 def facts_of(intent: Intent) -> str:
@@ -64,7 +66,7 @@ def link(row: Chained, *, length: int, head: str, at: datetime) -> None:
 def append(row: R, *, owner: type[models.Model], pk: Any, at: datetime) -> R:
     """Locks the owner's row, links `row` to its chain and saves both. Call it inside a transaction."""
     locked: Any = for_change(owner).get(pk=pk)
-    link(row, length=locked.chain_length, head=locked.chain_head, at=at)
+    link(row, length=locked.chain_length, head=locked.chain_head or genesis(locked), at=at)
     row.save(force_insert=True)
     owner._default_manager.filter(pk=pk).update(chain_length=row.position, chain_head=row.digest)
     return row
@@ -102,8 +104,23 @@ def faults(intent: Intent) -> list[str]:
     return [*_broken_links(intent, rows), *_does_not_fit(intent, rows), *_changed_evidence(intent, rows)]
 
 
-def _broken_links(intent: Intent, rows: list[Chained]) -> Iterator[str]:
-    head, length = genesis(intent), 0
+def case_faults(review: models.Model) -> list[str]:
+    """The same for a case about an entry that no intent explains: its decisions and comments are a chain of its own.
+
+    Its rows are those that name the case and no intent.
+    """
+    rows: list[Chained] = []
+    for model in chained_models():
+        if {"review", "intent"} <= {field.name for field in model._meta.get_fields()}:
+            rows += model._default_manager.filter(**{"review_id": review.pk, "intent_id": None})
+    rows.sort(key=lambda row: row.position)
+    named = {pk for row in rows for pk, _ in _refs_of(row)}
+    stored = {found.pk: found for found in Evidence.objects.filter(pk__in=named)}
+    return [*_broken_links(review, rows), *_changed_texts(stored.values()), *_changed_refs(rows, stored)]
+
+
+def _broken_links(owner: Any, rows: list[Chained]) -> Iterator[str]:
+    head, length = genesis(owner), 0
     for row in rows:
         name = f"{row._meta.db_table} {row.pk}"
         if row.position != length + 1:
@@ -113,8 +130,10 @@ def _broken_links(intent: Intent, rows: list[Chained]) -> Iterator[str]:
         if link_digest(row) != row.digest:
             yield f"{name}: a field was changed"
         head, length = row.digest, row.position
-    if (length, head) != (intent.chain_length, intent.chain_head):
-        yield f"the chain ends at {length}, the intent says {intent.chain_length}"
+    # Before its first row a case has no head; an intent is never without one.
+    said = (owner.chain_length, owner.chain_head or (head if not length else ""))
+    if (length, head) != said:
+        yield f"the chain ends at {length}, the {owner._meta.verbose_name} says {owner.chain_length}"
 
 
 def payload_fits(intent: Intent) -> bool:
@@ -146,13 +165,28 @@ def _does_not_fit(intent: Intent, rows: list[Chained]) -> Iterator[str]:
 
 def _changed_evidence(intent: Intent, rows: list[Chained]) -> Iterator[str]:
     stored = {found.pk: found for found in Evidence.objects.filter(intent=intent)}
-    for found in stored.values():
+    yield from _changed_texts(stored.values())
+    yield from _changed_refs(rows, stored)
+
+
+def _changed_texts(stored: Iterable[Evidence]) -> Iterator[str]:
+    for found in stored:
         if found.erased_at is None and digest(found.text, salt=found.salt) != found.digest:
             yield f"evidence {found.pk}: its text was changed"
         if found.erased_at is not None and found.text:
             yield f"evidence {found.pk}: it is marked as erased and has a text"
+
+
+def _refs_of(row: Chained) -> list[tuple[int, str]]:
+    """The evidence that a row names, with its digest; a comment names its text."""
+    digest_of_text = getattr(row, "text_digest", "")
+    text = [(int(getattr(row, "text_id")), str(digest_of_text))] if digest_of_text else []  # noqa: B009
+    return [*evidence_refs(getattr(row, "evidence", "") or "[]"), *text]
+
+
+def _changed_refs(rows: Iterable[Chained], stored: Mapping[int, Evidence]) -> Iterator[str]:
     for row in rows:
-        for pk, told in evidence_refs(getattr(row, "evidence", "") or "[]"):
+        for pk, told in _refs_of(row):
             if pk not in stored:
                 yield f"evidence {pk}: {row._meta.db_table} {row.pk} rests on it and it is gone"
             elif stored[pk].digest != told:

@@ -5,6 +5,7 @@ A job may run twice, late or never. So nothing here is a promise; the clock ring
 
 import logging
 import secrets
+import time
 
 import django_rq
 from django.db import transaction
@@ -20,6 +21,12 @@ _ENTRY = {SEND: "actions.jobs.send_due", CHECK: "reconciliation.jobs.check_due"}
 _THINNED_S = 5
 
 
+# After a ring that failed, this process lets so many seconds pass before it tries again: every proposal would wait for
+# a frozen Redis, and workers look by themselves meanwhile.
+_PAUSE_S = 2.0
+_next_try = 0.0
+
+
 def _bell(queue: str) -> str:
     return f"landed:bell:{queue}"
 
@@ -30,6 +37,9 @@ def ring(queue: str) -> bool:
     Plain enqueues with fresh ids and short lives: RQ's `unique` would keep refusing an id long after its worker
     was killed. A short-lived key keeps a thousand rings from becoming a thousand jobs.
     """
+    global _next_try  # noqa: PLW0603  one Redis, one pause, whichever thread notices
+    if time.monotonic() < _next_try:
+        return False
     try:
         jobs = django_rq.get_queue(queue)
         if not jobs.connection.set(_bell(queue), "1", nx=True, ex=_THINNED_S):
@@ -44,6 +54,7 @@ def ring(queue: str) -> bool:
             ttl=60,
         )
     except (RedisError, OSError) as away:
+        _next_try = time.monotonic() + _PAUSE_S
         log.warning("no ring for %s: %s", queue, away)
         return False
     return True

@@ -208,6 +208,8 @@ def _result_columns(
             "settled_amount_minor": intent.amount_minor if outcome.amount_minor is None else outcome.amount_minor,
             "settled_currency": outcome.currency or intent.currency,
             "settled_by": SettledBy.ANSWER,
+            "next_check_at": _relook_at(intent, at),
+            "checks_made": 0,
         }
     if to is Status.FAILED:
         return Reason.REFUSED, {"settled_by": SettledBy.ANSWER}
@@ -224,6 +226,14 @@ def _result_columns(
     if outcome.result in HARMLESS:
         return Reason.EARLIER_ATTEMPT_OPEN, plan
     return outcome.reason, plan
+
+
+def _relook_at(intent: Intent, at: datetime) -> datetime | None:
+    """When the book is asked whether it agrees, where the kind wants that: late enough to show it."""
+    rules = policy.read(intent.policy.text)
+    if not policy.relooks(rules, intent.amount_minor, intent.currency):
+        return None
+    return at + timedelta(seconds=rules.lag_s + policy.check_delay_s(rules, 0))
 
 
 def sendings(intent: Intent) -> list[Sending]:

@@ -118,7 +118,20 @@ def needs_two_people(policy: Policy, amount_minor: int | None, currency: str) ->
 
 
 def can_look_up(policy: Policy) -> bool:
+    """Whether anybody looks into its books: our connector, or a service with code of its own."""
     return policy.look_up != "none"
+
+
+def can_look_now(policy: Policy) -> bool:
+    """Whether we can look ourselves, at this moment: our connector knows how."""
+    return policy.look_up not in ("none", "service")
+
+
+def relooks(policy: Policy, amount_minor: int | None, currency: str) -> bool:
+    """Whether what an answer confirmed is looked up once afterwards."""
+    if policy.relook == "all":
+        return can_look_up(policy)
+    return policy.relook == "above_limit" and can_look_up(policy) and needs_review(policy, amount_minor, currency)
 
 
 def check_delay_s(policy: Policy, checks_made: int) -> int:

@@ -11,7 +11,7 @@ import jmespath
 from jmespath.exceptions import JMESPathError
 from jsonschema import Draft202012Validator
 
-from actions import money, subjects
+from actions import money, spelling, subjects
 from actions.canonical import BadJson, canonical, check_params, check_text
 from actions.errors import Invalid
 from actions.models import AmountRule, Executor, Executors
@@ -65,7 +65,8 @@ class Shape:
 
 
 def shape_of(proposal: Proposal, rules: Policy, *, validate: bool = True) -> Shape:
-    """Raises Invalid with every field that can't be taken. `validate=False` leaves out the JSON Schema."""
+    """Raises Invalid with every field that can't be taken. `validate=False` leaves out the JSON Schema, and payee and
+    customer: what was recorded once is told apart by its payload alone."""
     errors: list[dict[str, str]] = []
 
     def wrong(name: str, message: object) -> None:
@@ -75,6 +76,8 @@ def shape_of(proposal: Proposal, rules: Policy, *, validate: bool = True) -> Sha
     subject = _subject(proposal, rules, params, wrong)
     amount_minor, currency = _amount(proposal, rules, wrong)
     _texts(proposal, wrong)
+    payee = _party("payee", rules.payee_from, params, wrong) if validate else ""
+    customer = _party("customer", rules.customer_from, params, wrong) if validate else ""
     executors = set(Executor.values) if rules.executors == Executors.BOTH else {rules.executors}
     if proposal.executor not in executors:
         wrong("executor", f"This kind is carried out by: {', '.join(sorted(executors))}.")
@@ -91,8 +94,8 @@ def shape_of(proposal: Proposal, rules: Policy, *, validate: bool = True) -> Sha
         currency=currency,
         params=canonical(params),
         executor=proposal.executor,
-        payee=(_named(rules.payee_from, params) or "")[:200],
-        customer=(_named(rules.customer_from, params) or "")[:200],
+        payee=payee,
+        customer=customer,
     )
 
 
@@ -172,14 +175,38 @@ def _texts(proposal: Proposal, wrong: Any) -> None:
         wrong("note", bad)
 
 
+def _party(what: str, expression: str, params: Mapping[str, Any], wrong: Any) -> str:
+    """Who is paid, or whom it is for, in the one spelling; empty when params name nobody.
+
+    What can't be read is refused and not left out: a stop on somebody has to find everything that concerns them.
+    """
+    found = _found(expression, params)
+    name = _text_of(found)
+    if name is None:
+        if found is not None:
+            wrong(f"params.{expression}", f"The {what} has to be a text or a whole number.")
+        return ""
+    name = spelling.tidy(name).strip()
+    if fault := spelling.fault(name):
+        wrong(f"params.{expression}", f"The {what} {fault}.")
+    return name
+
+
 def _named(expression: str, params: Mapping[str, Any]) -> str | None:
     """The text or whole number that a kind's expression finds in params; None when it finds neither."""
+    return _text_of(_found(expression, params))
+
+
+def _found(expression: str, params: Mapping[str, Any]) -> Any:
     if not expression:
         return None
     try:
-        found = jmespath.search(expression, params)
+        return jmespath.search(expression, params)
     except JMESPathError:
         return None  # the expression is sound (the admin compiled it); these params don't fit it
+
+
+def _text_of(found: Any) -> str | None:
     if isinstance(found, str):
         return found
     return str(found) if type(found) is int else None

@@ -11,7 +11,7 @@ from uuid import UUID
 import uuid_utils
 from django.db import IntegrityError, transaction
 
-from actions import leases, money, policy, snapshots, subjects, times, transitions
+from actions import leases, money, policy, snapshots, stops, subjects, times, transitions
 from actions.attempts import open_attempt
 from actions.canonical import canonical, digest, new_salt
 from actions.errors import (
@@ -156,7 +156,8 @@ def _record(
     if look_alike is not None and rules.look_alike_policy == LookAlikePolicy.REFUSE:
         raise AlreadyDone(intent=look_alike)
 
-    holds = _holds(rules, shape, blocker, look_alike)
+    stopped = stops.applying(kind.pk, subject=shape.subject, payee=shape.payee, customer=shape.customer)
+    holds = _holds(rules, shape, blocker, look_alike, stopped=bool(stopped))
     key_id = UUID(str(uuid_utils.uuid7()))
     salt = new_salt()
     intent = Intent(
@@ -284,7 +285,9 @@ def _look_alike(kind: Kind, shape: Shape, rules: Policy, now: datetime) -> Inten
     )
 
 
-def _holds(rules: Policy, shape: Shape, blocker: Intent | None, look_alike: Intent | None) -> list[str]:
+def _holds(
+    rules: Policy, shape: Shape, blocker: Intent | None, look_alike: Intent | None, *, stopped: bool
+) -> list[str]:
     """Why it may not be sent before a person approves; codes of `reconciliation`'s review reasons."""
     holds = []
     if policy.needs_approval(rules, shape.amount_minor, shape.currency):
@@ -293,4 +296,6 @@ def _holds(rules: Policy, shape: Shape, blocker: Intent | None, look_alike: Inte
         holds.append("duplicate_proposal")
     if look_alike is not None:
         holds.append("look_alike")
+    if stopped:
+        holds.append("stopped")
     return holds

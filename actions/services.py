@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from actions import callers, jobs, recording, withdrawing
+from actions import callers, jobs, recording, stops, withdrawing
 from actions.errors import InsideTransaction, Invalid, MayHaveHappened, NotApproved
 from actions.models import Agent, Executor, Intent, Result
 from actions.proposals import Proposal
@@ -49,7 +49,8 @@ def record_intent(
 
     `executor="landed"` joins the caller's own transaction and is sent only after its commit: an outbox.
     `executor="caller"` commits at once and returns only when this very call may send; it refuses to run inside
-    an open transaction. `amount` is a decimal string ("50.00") or whole units (50), never a float.
+    an open transaction. Both refuse while autocommit is off. `amount` is a decimal string ("50.00") or whole units
+    (50), never a float.
 
     Raises:
         InsideTransaction, MayHaveHappened (it is claimed already), NotApproved (a person must approve first), and
@@ -57,6 +58,8 @@ def record_intent(
     """
     if isinstance(amount, float):
         raise Invalid.field("amount", "A float has no exact value: give a decimal string.")
+    if _managed_by_hand():
+        raise InsideTransaction("Landed joins no transaction that is managed by hand: use transaction.atomic().")
     if executor == Executor.CALLER and connection.in_atomic_block:
         raise InsideTransaction()
     claim_token = secrets.token_urlsafe(32) if executor == Executor.CALLER else None
@@ -91,7 +94,17 @@ def record_intent(
         intent.refresh_from_db()
     elif recorded.replayed:
         raise MayHaveHappened(intent=intent)
+    elif stops.of_intent(intent):
+        # Placed while this was being recorded. Nobody but this call could have sent it, and it has not.
+        mark_not_sent(intent.pk, "It was stopped while it was recorded.")
+        raise NotApproved(intent=intent)
     return intent
+
+
+def _managed_by_hand() -> bool:
+    """Whether autocommit is off. Atomic blocks commit nothing then (on SQLite: too early), so nothing said here about
+    what is durable, or undone, would hold."""
+    return not (connection.commit_on_exit if connection.in_atomic_block else connection.get_autocommit())
 
 
 def _me(agent: Agent) -> str:

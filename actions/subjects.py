@@ -1,17 +1,16 @@
 """Subjects: their canonical form, their families, and the guard that lets one through at a time."""
 
 import re
-import unicodedata
 from uuid import UUID
 
 from django.db import connection
 from django.db.models import Q
 
+from actions import spelling
 from actions.models import Intent
 from actions.statuses import UNSETTLED
-from actions.visible import is_hidden
 
-MAX = 200
+MAX = spelling.MAX
 
 
 class BadSubject(ValueError):
@@ -24,18 +23,13 @@ def canonical_subject(text: str, *, folds: bool = False, pattern: str = "") -> s
     Raises BadSubject for an empty part, control or invisible characters, more than 200 characters, or when it
     doesn't fit `pattern`.
     """
-    # Every kind of space is a space: what looks the same is the same.
-    spaced = "".join(" " if unicodedata.category(char) == "Zs" else char for char in text)
-    found = "/".join(part.strip() for part in unicodedata.normalize("NFC", spaced).split("/"))
+    found = "/".join(part.strip() for part in spelling.tidy(text).split("/"))
     if folds:
-        found = unicodedata.normalize("NFC", found.casefold())
+        found = spelling.tidy(found.casefold())
     if not found or any(not part for part in found.split("/")):
         raise BadSubject("The subject, or a part of it, is empty.")
-    if len(found) > MAX:
-        raise BadSubject(f"The subject is longer than {MAX} characters.")
-    # What nobody sees would make a second subject of the same thing, past the guard.
-    if any(is_hidden(char) or char in "\t\n" for char in found):
-        raise BadSubject("The subject holds a control or invisible character.")
+    if wrong := spelling.fault(found):
+        raise BadSubject(f"The subject {wrong}.")
     if pattern and not re.fullmatch(pattern, found):
         raise BadSubject("The subject doesn't have the form that this kind asks for.")
     return found

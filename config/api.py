@@ -6,6 +6,8 @@ from actions.api import handlers
 from actions.api.attempts import router as attempts
 from actions.api.intents import router as intents
 from actions.api.me import router as me
+from reconciliation.api.evidence import router as evidence
+from reconciliation.api.webhooks import router as webhooks
 
 api = NinjaAPI(
     title="Landed",
@@ -19,6 +21,8 @@ api = NinjaAPI(
 api.add_router("", intents)
 api.add_router("", attempts)
 api.add_router("", me)
+api.add_router("", webhooks)
+api.add_router("", evidence)
 handlers.install(api)
 
 urls = api.urls

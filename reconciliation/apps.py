@@ -30,4 +30,23 @@ class ReconciliationConfig(AppConfig):
                 frozen=(("closed_at", ("closed_how",)),),
             ),
             triggers.Rule("reconciliation.ReviewReason"),
+            triggers.Rule(
+                "reconciliation.Difference",
+                fixed=("id", "intent_id", "entry_id", "decision_id", "what", "amount_minor", "currency", "opened_at"),
+                frozen=(("resolved_at", ("resolved_by", "note_id")),),
+            ),
+            triggers.Rule(
+                "reconciliation.Delivery",
+                fixed=(
+                    "id",
+                    "downstream_id",
+                    "delivery_id",
+                    "topic",
+                    "received_at",
+                    "sent_at",
+                    "about",
+                    "evidence_id",
+                ),
+                frozen=(("applied_at", ("outcome", "tries", "next_try_at")),),
+            ),
         )

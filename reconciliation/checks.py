@@ -5,9 +5,10 @@ intent still has the fence that it began with.
 """
 
 import logging
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
+from typing import Any
 from uuid import UUID
 
 from django.contrib.auth.models import User
@@ -19,32 +20,37 @@ from django.db import (
     close_old_connections,
     transaction,
 )
-from django.db.models import Q
+from django.db.models import Count, Q
 from rq.exceptions import AbandonedJobError
 from rq.timeouts import BaseTimeoutException
 
-from actions import dispatch, evidence, history, loop, policy, times, transitions, transport
-from actions.canonical import canonical
+from actions import breakers, dispatch, evidence, loop, policy, times, transitions, transport
 from actions.connectors import registry
 from actions.connectors.base import LookupFailed, Page, Target, Wanted
 from actions.errors import BadDecision, StaleTransition
 from actions.locking import for_change
-from actions.models import Attempt, ClosedBy, Evidence, EvidenceKind, Executor, Intent, Result
+from actions.models import Downstream, Evidence, EvidenceKind, Intent, Line, LookUp
 from actions.statuses import Status
-from reconciliation import entries, following, verdicts
-from reconciliation.models import Check, ReasonCode, Verdict
+from reconciliation import entries, following, seeing
+from reconciliation.models import Check, ReasonCode
 from reconciliation.reviews import opening
-from reconciliation.verdicts import Candidate, Facts, Judgement, Look
+from reconciliation.seeing import Sight
+from reconciliation.seeing import write as _write
 
 log = logging.getLogger(__name__)
 
 # A claimed check that never came back is due again after its time-out and so many seconds.
 _CLAIM_MARGIN_S = 30
 
+# Settled ones as well: what failed by absence is looked up again, and webhooks may speak of any of them.
+LOOKED_AT = (Status.SUBMITTED, Status.UNKNOWN, Status.FAILED, Status.CONFIRMED)
+
+last_possible_send = seeing.last_possible_send
+
 
 @dataclass(frozen=True)
 class Claimed:
-    """A look that is ours to make, with everything that it needs and no database."""
+    """A look that is ours to make, with everything that it needs and no database. `until`: for so long it is ours."""
 
     intent_id: UUID
     fence: int
@@ -55,6 +61,9 @@ class Claimed:
     ways: tuple[str, ...]
     by: str
     manual: bool = False
+    until: datetime | None = None
+    # Whether to look by subject although the key was found: reversals often carry none.
+    all_ways: bool = False
 
 
 @dataclass(frozen=True)
@@ -66,20 +75,66 @@ class Looked:
 
 
 def due(now: datetime) -> Q:
-    return Q(next_check_at__lte=now, status__in=[Status.SUBMITTED, Status.UNKNOWN, Status.FAILED, Status.CONFIRMED])
+    """What our workers look at. The books that a service looks into are offered to it: `by_service`."""
+    return Q(next_check_at__lte=now, status__in=LOOKED_AT) & ~Q(downstream__look_up=LookUp.SERVICE)
 
 
 def claim(*, limit: int) -> list[Claimed]:
-    """Claims at most `limit` due checks, each by one conditional UPDATE, so that none is made twice at once."""
+    """Claims at most `limit` due checks, each by one conditional UPDATE, so that none is made twice at once.
+
+    Never more at a time than a downstream takes: one, as a probe, while its books can't be read.
+    """
     with transaction.atomic():
         now = times.now()
+        free, broken = _free_places(now)
         found = (
             for_change(Intent, skip_locked=True)
             .select_related("kind", "policy", "downstream")
-            .filter(due(now))
-            .order_by("next_check_at", "id")[:limit]
+            .filter(due(now), pk__in=_ready(now, free, limit))
+            .order_by("next_check_at", "id")
         )
-        return [claimed for intent in found if (claimed := _claim_or_put_off(intent, now)) is not None]
+        claimed = []
+        for intent in found:
+            if (one := _claim_or_put_off(intent, now)) is not None:
+                claimed.append(one)
+                if intent.downstream_id in broken:
+                    a_look = timedelta(milliseconds=2 * intent.downstream.deadline_ms)
+                    breakers.took_probe(intent.downstream_id, Line.LOOKING, now=now, at_least=a_look)
+    return claimed
+
+
+def anything_due(now: datetime) -> bool:
+    """Whether workers would find something to look at."""
+    return Intent.objects.filter(due(now)).exclude(downstream__in=breakers.waiting(Line.LOOKING, now=now)).exists()
+
+
+def _free_places(now: datetime) -> tuple[dict[int, int], set[int]]:
+    """How many more looks each downstream takes that has one due, and those that only take a probe.
+
+    Locks those rows, so that claims don't overbook; what others did is read after that, not before.
+    """
+    wanted = Intent.objects.filter(due(now)).values("downstream_id")
+    rows = list(for_change(Downstream).filter(pk__in=wanted).order_by("pk"))
+    if not rows:
+        return {}, set()
+    looking = Intent.objects.filter(looking_until__gt=now, downstream__in=rows).values_list("downstream_id")
+    busy = dict(looking.annotate(Count("pk")))
+    free = {row.pk: row.max_look_ups - busy.get(row.pk, 0) for row in rows}
+    broken = breakers.open_ones(Line.LOOKING)
+    for pk, probe_at in broken.items():
+        if pk in free:
+            free[pk] = min(free[pk], 1 if probe_at <= now else 0)
+    return {pk: places for pk, places in free.items() if places > 0}, set(broken)
+
+
+def _ready(now: datetime, free: Mapping[int, int], limit: int) -> list[UUID]:
+    """At most `limit` due looks, the oldest first, asked for each downstream by itself: a busy one keeps no other
+    from its turn."""
+    ready: list[Any] = []  # (due at, id)
+    for pk, places in free.items():
+        mine = Intent.objects.filter(due(now), downstream_id=pk).order_by("next_check_at", "id")
+        ready += mine.values_list("next_check_at", "pk")[: min(places, limit)]
+    return [pk for _, pk in sorted(ready)[:limit]]
 
 
 def _claim_or_put_off(intent: Intent, now: datetime) -> Claimed | None:
@@ -99,15 +154,31 @@ def _claim_or_put_off(intent: Intent, now: datetime) -> Claimed | None:
 
 
 def _claim_one(intent: Intent, now: datetime) -> Claimed | None:
+    until = take(intent, now)
+    if until is None:
+        return None
+    transitions.note(intent.pk, now=now, looking_until=until)
+    return _claimed(intent, now, by=f"checker:{dispatch.worker_id()}", until=until)
+
+
+def take(intent: Intent, now: datetime) -> datetime | None:
+    """Takes a due look, by one conditional UPDATE: until when it is the taker's. None: somebody was faster."""
     until = now + timedelta(milliseconds=2 * intent.downstream.deadline_ms, seconds=_CLAIM_MARGIN_S)
-    changed = Intent.objects.filter(pk=intent.pk, fence=intent.fence, next_check_at=intent.next_check_at).update(
-        next_check_at=until
-    )
-    return _claimed(intent, now, by=f"checker:{dispatch.worker_id()}") if changed else None
+    still = Intent.objects.filter(pk=intent.pk, fence=intent.fence, next_check_at=intent.next_check_at)
+    return until if still.update(next_check_at=until) else None
 
 
-def _claimed(intent: Intent, now: datetime, *, by: str, manual: bool = False) -> Claimed:
+def _ways(intent: Intent) -> tuple[str, ...]:
     look_up = policy.read(intent.policy.text).look_up
+    if look_up in (LookUp.SERVICE, LookUp.NONE):
+        # When it was recorded nobody here could look; now that a connector does, it looks as it can.
+        look_up = intent.downstream.look_up
+    return ("key", "subject") if look_up == LookUp.BOTH else (look_up,)
+
+
+def _claimed(
+    intent: Intent, now: datetime, *, by: str, manual: bool = False, until: datetime | None = None
+) -> Claimed:
     return Claimed(
         intent_id=intent.pk,
         fence=intent.fence,
@@ -115,9 +186,11 @@ def _claimed(intent: Intent, now: datetime, *, by: str, manual: bool = False) ->
         connector=intent.downstream.connector,
         target=dispatch.target_of(intent.downstream),
         wanted=dispatch.wanted_of(intent),
-        ways=("key", "subject") if look_up == "both" else (look_up,),
+        ways=_ways(intent),
         by=by,
         manual=manual,
+        until=until,
+        all_ways=intent.status == Status.CONFIRMED,
     )
 
 
@@ -146,7 +219,11 @@ def look(claimed: Claimed) -> Looked:
             log.exception("connector %s can't look up", claimed.connector)
             return Looked(pages=tuple(pages), problem=f"connector_error: {bug!r}")
         pages += found
-        if way == "key" and any(e.key == claimed.wanted.idempotency_key for page in found for e in page.entries):
+        if (
+            way == "key"
+            and not claimed.all_ways
+            and any(e.key == claimed.wanted.idempotency_key for page in found for e in page.entries)
+        ):
             break  # the key is the intent's own: what carries it needs no second way
     return Looked(pages=tuple(pages))
 
@@ -156,23 +233,47 @@ def act(claimed: Claimed, looked: Looked) -> Check:
     with transaction.atomic():
         intent = for_change(Intent).select_related("kind", "policy", "downstream", "agent").get(pk=claimed.intent_id)
         now = times.now()
+        asked_for = intent.next_check_at
+        sight = Sight(
+            by=claimed.by,
+            started_at=claimed.started_at,
+            fence=claimed.fence,
+            problem=looked.problem,
+            manual=claimed.manual,
+            # Whoever asked for another look meanwhile knows more than this one can have seen.
+            may_count=asked_for == claimed.until,
+        )
         seen = _keep(intent, claimed, looked, now)
-        rows = entries.store_pages(intent.downstream, zip(looked.pages, seen, strict=False), now=now)
-        found = entries.candidates_for(intent, rows)
-        judgement = verdicts.judge(_facts(intent), found, _how_it_looked(intent, claimed, looked))
-        check = _write(intent, claimed, judgement, found, seen, looked.problem, now)
-        intent.refresh_from_db(fields=["chain_length", "chain_head"])
-        if intent.status in (Status.HELD, Status.RECORDED):
-            # It was said not to be sent. Nothing follows, unless the book shows it under its own key.
-            if judgement.by == "key" and judgement.candidates and not judgement.entry_failed:
-                opening.doubt(intent, now=now, check=check)
-        elif intent.settled:
-            following.after_the_end(intent, check, judgement, now)
-        elif intent.fence == claimed.fence:
-            following.follow(intent, check, judgement, now)
-        else:
-            transitions.note(intent.pk, now=now, next_check_at=now)
+        pages = zip(looked.pages, seen, strict=False)
+        rows = entries.store_pages(intent.downstream, pages, now=now, as_of=claimed.started_at)
+        judged = seeing.judge(intent, sight, rows)
+        check = _write(intent, sight, judged, seen, now)
+        seeing.follow(intent, sight, check, judged, now)
+        if claimed.until is not None and asked_for is not None and asked_for < claimed.until:
+            ask_for_look(intent.pk, at=asked_for, now=now)
+        if not claimed.manual:
+            transitions.note(intent.pk, now=now, looking_until=None)
+            _tell_breaker(intent.downstream, looked, now)
     return check
+
+
+# What came to nothing for a reason that lies with us, or with this one question.
+_NOT_THE_BOOKS = frozenset(
+    {"connector_error", "not_offered", "bad_query", "not_storable", "repeated_cursor", "too_many_pages"}
+)
+
+
+def _tell_breaker(downstream: Downstream, looked: Looked, now: datetime) -> None:
+    problem = looked.problem.split(":", 1)[0]
+    if problem not in _NOT_THE_BOOKS:
+        (breakers.unanswered if problem else breakers.answered)(downstream, Line.LOOKING, now=now)
+
+
+def ask_for_look(intent_id: UUID, *, at: datetime, now: datetime) -> None:
+    """Has it looked at by then; a look that is planned for earlier stays. The caller holds the intent's lock."""
+    found = Intent.objects.filter(pk=intent_id, status__in=LOOKED_AT)
+    if found.exclude(next_check_at__lte=at).exists():
+        transitions.note(intent_id, now=now, next_check_at=at)
 
 
 def _keep(intent: Intent, claimed: Claimed, looked: Looked, now: datetime) -> list[Evidence]:
@@ -191,85 +292,6 @@ def _keep(intent: Intent, claimed: Claimed, looked: Looked, now: datetime) -> li
         )
         for source, text in texts
     ]
-
-
-def _facts(intent: Intent) -> Facts:
-    return Facts(
-        key=intent.idempotency_key,
-        subject=intent.subject,
-        amount_minor=intent.amount_minor,
-        currency=intent.currency,
-        first_sent_at=intent.first_maybe_sent_at,
-        external_id=intent.external_id,
-    )
-
-
-def _how_it_looked(intent: Intent, claimed: Claimed, looked: Looked) -> Look:
-    return Look(
-        complete=not looked.problem,
-        started_at=claimed.started_at,
-        last_possible_send=last_possible_send(intent.attempts.all(), otherwise=intent.created_at),
-        lag_s=policy.read(intent.policy.text).lag_s,
-    )
-
-
-def last_possible_send(attempts: Iterable[Attempt], *, otherwise: datetime) -> datetime:
-    """After this no attempt can have sent anything: its own answer's time, or else the end of its lease.
-
-    A caller whose word proved nothing may be sending still, until its lease ends.
-    """
-    return max((_last_of(attempt) for attempt in attempts), default=otherwise)
-
-
-def _last_of(attempt: Attempt) -> datetime:
-    if attempt.closed_at is None or attempt.closed_by == ClosedBy.CLOCK:
-        return attempt.lease_until
-    if attempt.executor == Executor.CALLER and attempt.result == Result.NO_ANSWER:
-        return max(attempt.closed_at, attempt.lease_until)
-    return attempt.closed_at
-
-
-def _write(
-    intent: Intent,
-    claimed: Claimed,
-    judgement: Judgement,
-    found: list[Candidate],
-    seen: list[Evidence],
-    problem: str,
-    now: datetime,
-) -> Check:
-    grounds = {
-        "by": judgement.by,
-        "entry": judgement.entry,
-        "candidates": list(judgement.candidates),
-        "differs": list(judgement.differs),
-        "entry_failed": judgement.entry_failed,
-        "problem": problem.split(":", 1)[0],
-    }
-    check = Check(
-        intent=intent,
-        by=claimed.by,
-        manual=claimed.manual,
-        started_at=claimed.started_at,
-        fence=claimed.fence,
-        verdict=judgement.verdict,
-        counts_as_absence=_counts(intent, claimed, judgement),
-        grounds=canonical(grounds),
-        evidence=history.refs(seen),
-        facts_digest=verdicts.facts_digest(found),
-    )
-    return history.append(check, owner=Intent, pk=intent.pk, at=now)
-
-
-def _counts(intent: Intent, claimed: Claimed, judgement: Judgement) -> bool:
-    """Whether this absence counts: not a person's look, under the current fence, spaced from the last that did."""
-    rules_ = policy.read(intent.policy.text)
-    if judgement.verdict is not Verdict.ABSENT or claimed.manual or not rules_.absence_conclusive:
-        return False
-    if claimed.fence != intent.fence:
-        return False
-    last = following.counted_absences(intent).order_by("-position").first()
-    return last is None or claimed.started_at >= last.started_at + timedelta(seconds=rules_.absence_spacing_s)
 
 
 def run(*, budget_s: float, slots: int = 8) -> int:
@@ -299,12 +321,23 @@ def _act_or_leave(claimed: Claimed, looked: Looked) -> None:
 def check_by_person(intent_id: UUID, *, person: User) -> Check:
     """A look that a person asks for, now. Network: call it outside any transaction. It never counts as an absence.
 
-    Raises BadDecision when the downstream can't be looked into, or nothing was ever sent.
+    Raises BadDecision when we can't look into the downstream's books ourselves, or nothing was ever sent. A service
+    that can is asked to.
     """
     intent = Intent.objects.select_related("kind", "policy", "downstream").get(pk=intent_id)
     if not policy.can_look_up(policy.read(intent.policy.text)):
         raise BadDecision("This downstream has no look-up; only outside evidence can tell.")
+    if not policy.can_look_now(policy.read(intent.policy.text)):
+        _ask_the_service(intent_id)
+        raise BadDecision("A service looks into these books with code of its own. It is asked to look now.")
     if intent.first_maybe_sent_at is None:
         raise BadDecision("Nothing was sent yet, so there is nothing to look for.")
     claimed = _claimed(intent, times.now(), by=f"person:{person.pk}", manual=True)
     return act(claimed, look(claimed))
+
+
+def _ask_the_service(intent_id: UUID) -> None:
+    with transaction.atomic():
+        for_change(Intent).get(pk=intent_id)
+        now = times.now()
+        ask_for_look(intent_id, at=now, now=now)

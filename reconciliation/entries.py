@@ -1,9 +1,12 @@
-"""Stores what a book shows: one row per entry, whoever saw it and however often."""
+"""Stores what is told of a book: one row per entry, whoever told it and however often."""
 
 from collections import Counter
-from collections.abc import Iterable
-from datetime import datetime
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
 from typing import Any
+
+from django.db.models import Q
 
 from actions import subjects
 from actions.canonical import canonical, digest
@@ -14,40 +17,68 @@ from reconciliation.models import EntryRole, EntryState, LedgerEntry, Match, Mat
 from reconciliation.verdicts import Candidate
 
 _BATCH = 500
+# So long after the book's lag an intent has had its time to explain what the book shows.
+EXPLAINED_WITHIN = timedelta(minutes=10)
+# Of one intent's entries so many are judged together; nobody's order has more that could be its own.
+_MOST_ABOUT = 500
+
+
+@dataclass(frozen=True)
+class Telling:
+    """Entries from one source, and the evidence that they were told."""
+
+    entries: Sequence[Entry]
+    source: str
+    evidence: Evidence
 
 
 def store_pages(
-    downstream: Downstream, pages: Iterable[tuple[Page, Evidence]], *, now: datetime
+    downstream: Downstream,
+    pages: Iterable[tuple[Page, Evidence]],
+    *,
+    now: datetime,
+    as_of: datetime | None = None,
 ) -> list[LedgerEntry]:
-    """Stores the entries of one look's pages, in the order seen, each once.
+    """Stores the entries of one look's pages, in the order seen, each once. `as_of`: when the look began."""
+    tellings = [Telling(page.entries, page.url, seen) for page, seen in pages]
+    return store(downstream, tellings, now=now, as_of=as_of or now)
 
-    A handful of statements however many entries there are: the intent's lock is held meanwhile.
+
+def store(
+    downstream: Downstream, tellings: Iterable[Telling], *, now: datetime, as_of: datetime
+) -> list[LedgerEntry]:
+    """Stores what was told, in its order, each entry once. `as_of`: how old the news is, by who tells it.
+
+    A handful of statements however many entries there are: the intent's lock is held meanwhile. A row's
+    `last_seen_at` is the newest `as_of` that told of it.
     """
     unnamed: Counter[str] = Counter()
-    looked = {_id_of(entry, unnamed): (entry, page.url, seen) for page, seen in pages for entry in page.entries}
-    known = _known(downstream, looked)
+    told = {_id_of(entry, unnamed): (entry, telling) for telling in tellings for entry in telling.entries}
+    known = _known(downstream, told)
     new = [
         LedgerEntry(
             downstream=downstream,
             entry_id=entry_id,
             state=entry.state,
-            source=source[:200],
-            evidence=seen,
+            source=telling.source[:200],
+            evidence=telling.evidence,
             first_seen_at=now,
-            last_seen_at=now,
+            last_seen_at=as_of,
+            explain_at=now + timedelta(seconds=downstream.lag_s) + EXPLAINED_WITHIN,
             **_said(entry),
         )
-        for entry_id, (entry, source, seen) in looked.items()
+        for entry_id, (entry, telling) in told.items()
         if entry_id not in known
     ]
     # Somebody else's look may be storing the same: whoever is first is right, and both read what is there then.
     LedgerEntry.objects.bulk_create(new, ignore_conflicts=True, batch_size=_BATCH)
-    LedgerEntry.objects.filter(pk__in=[row.pk for row in known.values()]).update(last_seen_at=now)
     for entry_id, row in known.items():
-        entry, _, seen = looked[entry_id]
-        _see_again(row, entry.state, _said(entry), seen)
+        entry, telling = told[entry_id]
+        _see_again(row, entry.state, _said(entry), telling.evidence, as_of)
+    older = LedgerEntry.objects.filter(pk__in=[row.pk for row in known.values()], last_seen_at__lt=as_of)
+    older.update(last_seen_at=as_of)
     known |= _known(downstream, [row.entry_id for row in new])
-    return [known[entry_id] for entry_id in looked]
+    return [known[entry_id] for entry_id in told]
 
 
 def _known(downstream: Downstream, ids: Iterable[str]) -> dict[str, LedgerEntry]:
@@ -89,12 +120,15 @@ def _said(entry: Entry) -> dict[str, Any]:
     }
 
 
-def _see_again(row: LedgerEntry, state: str, said: dict[str, Any], seen: Evidence) -> None:
-    """What is pending may still change, and leaves that state once; a slower look never brings it back.
+def _see_again(row: LedgerEntry, state: str, said: dict[str, Any], seen: Evidence, as_of: datetime) -> None:
+    """What is pending may still change, and leaves that state once; a slower look never brings it back. Of what has
+    ended, older news than what is known says nothing: webhooks come late and in any order.
 
     The row keeps what the book said when it became final. `row` itself shows what it says now, so that the verdict
     is about that.
     """
+    if as_of < row.last_seen_at and (row.state != EntryState.PENDING or state == EntryState.PENDING.value):
+        return
     now_says: dict[str, Any] = {name: value for name, value in said.items() if getattr(row, name) != value}
     if state != row.state or (now_says and row.state == EntryState.PENDING):
         same = LedgerEntry.objects.filter(pk=row.pk)
@@ -102,10 +136,37 @@ def _see_again(row: LedgerEntry, state: str, said: dict[str, Any], seen: Evidenc
             same.filter(state=EntryState.PENDING).update(**said)
         else:
             same.filter(state=EntryState.PENDING).update(**said)
-            same.exclude(state=state).update(state=state, evidence=seen)
+            # Conditional: somebody else may have stored newer news since this row was read.
+            fresh = Q(state=EntryState.PENDING) | Q(last_seen_at__lte=as_of)
+            # In another state it is another matter: whether it is explained is looked at again.
+            same.filter(fresh).exclude(state=state).update(state=state, evidence=seen, explain_at=as_of)
         row.refresh_from_db(fields=["state"])
     for name, value in now_says.items():
         setattr(row, name, value)
+
+
+def about(intent: Intent) -> list[LedgerEntry]:
+    """What is on record that could be this intent: under its key or its external id, or about its subject and
+    without a key."""
+    own = Q(key=intent.idempotency_key)
+    if intent.external_id:
+        own |= Q(entry_id=intent.external_id)
+    rows = LedgerEntry.objects.filter(own | Q(subject=intent.subject, key=""), downstream=intent.downstream_id)
+    return list(rows.filter(book="api").order_by("pk")[:_MOST_ABOUT])
+
+
+def is_known_to_exist(intent: Intent) -> bool:
+    """Whether somebody told of an effect under the intent's own key, or its own id, that was not called off since.
+
+    However often a look doesn't show it, that is no absence.
+    """
+    own = Q(key=intent.idempotency_key)
+    if intent.external_id:
+        own |= Q(entry_id=intent.external_id)
+    rows = LedgerEntry.objects.filter(own, downstream=intent.downstream_id, book="api", role=EntryRole.EFFECT)
+    found = rows.exclude(state=EntryState.FAILED)[:_MOST_ABOUT]
+    # Not those that a person has judged to be somebody else's, or that settle another one.
+    return any(not candidate.taken for candidate in candidates_for(intent, found))
 
 
 def candidates_for(intent: Intent, rows: Iterable[LedgerEntry]) -> list[Candidate]:

@@ -4,6 +4,7 @@ Call everything here inside the transaction that holds the intent's lock and has
 """
 
 from datetime import datetime, timedelta
+from zlib import crc32
 
 from django.db.models import F, QuerySet
 
@@ -13,17 +14,19 @@ from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation import rules
-from reconciliation.models import Check, Choice, Decision, LedgerEntry, Match, MatchRole, Review, Verdict
+from reconciliation.models import Check, LedgerEntry, Match, MatchRole, Review, Verdict
 from reconciliation.reviews import opening
 from reconciliation.rules import Move, Situation
 from reconciliation.verdicts import Judgement
 
 
-def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
+def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime, *, planned: bool = True) -> None:
+    """`planned`: it was the intent's turn, and the next look is planned from here; else the plan stays."""
     rules_ = policy.read(intent.policy.text)
     step = rules.follow(judgement, _situation(intent, rules_, now))
-    Intent.objects.filter(pk=intent.pk).update(checks_made=F("checks_made") + 1)
-    intent.checks_made += 1
+    if planned:
+        Intent.objects.filter(pk=intent.pk).update(checks_made=F("checks_made") + 1)
+        intent.checks_made += 1
     if step.move is Move.CONFIRM:
         settle_by_entry(intent, check, judgement, now)
     elif step.move is Move.FAIL:
@@ -36,7 +39,8 @@ def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime) ->
             if judgement.candidates and intent.next_attempt_at is not None:
                 # It has arrived: sending its key again tells nothing that the book doesn't.
                 transitions.note(intent.pk, now=now, next_attempt_at=None)
-        look_again(intent, rules_, now)
+        if planned:
+            look_again(intent, rules_, now)
 
 
 def _situation(intent: Intent, rules_: Policy, now: datetime) -> Situation:
@@ -60,23 +64,34 @@ def look_again(intent: Intent, rules_: Policy, now: datetime) -> None:
         # Somebody will decide; the books are still watched, the more calmly the older the case.
         age = (now - intent.status_since).total_seconds()
         delay = max(delay, min(3_600, age / 10))
-    transitions.note(intent.pk, now=now, next_check_at=now + timedelta(seconds=delay))
+    transitions.note(intent.pk, now=now, next_check_at=now + timedelta(seconds=delay * _jitter(intent)))
 
 
-def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> Intent:
-    """The ledger shows it: ties the entry to the intent and confirms it, together."""
-    assert judgement.entry is not None
-    entry = LedgerEntry.objects.get(pk=judgement.entry)
-    Match.objects.create(
+def _jitter(intent: Intent) -> float:
+    """Up to a fifth more, so that what failed together isn't looked up together for ever. The same for the same
+    look, whoever plans it."""
+    return 1 + crc32(f"{intent.pk}:{intent.checks_made}".encode()) % 1_000 / 5_000
+
+
+def tie(intent: Intent, entry: LedgerEntry, *, by: str, now: datetime) -> Match:
+    """The entry settles the intent. Raises IntegrityError when either is tied to another one."""
+    return Match.objects.create(
         entry=entry,
         intent=intent,
         role=MatchRole.SETTLES,
         entry_state=entry.state,
         amount_minor=entry.amount_minor,
         currency=entry.currency,
-        by="checker",
+        by=by,
         at=now,
     )
+
+
+def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> Intent:
+    """The ledger shows it: ties the entry to the intent and confirms it, together."""
+    assert judgement.entry is not None
+    entry = LedgerEntry.objects.get(pk=judgement.entry)
+    tie(intent, entry, by="checker", now=now)
     return transitions.apply(
         intent.pk,
         expected=(Status.SUBMITTED, Status.UNKNOWN),
@@ -112,29 +127,6 @@ def _fail(intent: Intent, check: Check, judgement: Judgement, rules_: Policy, no
         next_check_at=again,
         checks_made=0,
     )
-
-
-def after_the_end(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> None:
-    """A look at a settled intent: facts that contradict it open a case; else it is looked at as often as asked."""
-    shows_it = bool(judgement.candidates) and not judgement.entry_failed
-    if intent.status == Status.FAILED and shows_it and not _judged(intent, check):
-        opening.dispute(intent, check=check, now=now)
-    rules_ = policy.read(intent.policy.text)
-    made = intent.checks_made + (0 if judgement.verdict is Verdict.UNAVAILABLE else 1)
-    left = rules_.recheck_failed_s[made:] if intent.settled_by == SettledBy.ABSENCE else []
-    transitions.note(
-        intent.pk,
-        now=now,
-        checks_made=made,
-        next_check_at=now + timedelta(seconds=left[0]) if left else None,
-    )
-
-
-def _judged(intent: Intent, check: Check) -> bool:
-    """Whether a person has upheld the intent on these very facts."""
-    return Decision.objects.filter(
-        intent=intent, choice=Choice.UPHOLD, seen_digest=check.facts_digest, followed_by__choice=Choice.EFFECT
-    ).exists()
 
 
 def counted_absences(intent: Intent) -> QuerySet[Check]:

@@ -1,15 +1,29 @@
-"""Incidents: what explains many cases at once. One is open per downstream and line, for as long as its breaker is."""
+"""Incidents: what explains many cases at once. One is open per downstream and line, for as long as its breaker is.
 
-from datetime import datetime
+While it is open, cases that are there only because nothing could be found out wait for its end in one line of the
+queue, and their time to be decided stands still. Then all of them are looked up again, before people see what is
+left of them one by one.
+"""
 
-from actions.models import Downstream, Line
-from reconciliation.models import Incident, IncidentKind
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from actions import transitions
+from actions.locking import for_change
+from actions.models import Downstream, Intent, Line
+from actions.statuses import Status
+from reconciliation.models import Check, Incident, IncidentKind, Purpose, ReasonCode, Review, ReviewReason
 
 _KINDS = {Line.SENDING: IncidentKind.SENDING, Line.LOOKING: IncidentKind.BOOKS}
+_BATCH = 500
+# For so long a case waits for its look after an incident; then a person gets it as it is.
+_PATIENCE = timedelta(minutes=10)
 
 
 def on_breaker(downstream: Downstream, line: str, is_open: bool, at: datetime) -> None:
-    """Hears of breakers, inside the transaction that moves them."""
+    """Hears of breakers, inside the transaction that moves them: nothing here waits for other rows."""
     kind = _KINDS[Line(line)]
     if is_open:
         Incident.objects.get_or_create(
@@ -20,3 +34,82 @@ def on_breaker(downstream: Downstream, line: str, is_open: bool, at: datetime) -
         )
     else:
         Incident.objects.filter(kind=kind, downstream=downstream, closed_at=None).update(closed_at=at)
+
+
+def open_ones() -> QuerySet[Incident]:
+    return Incident.objects.select_related("downstream", "agent").filter(closed_at=None).order_by("opened_at", "pk")
+
+
+def sweep(now: datetime) -> int:
+    """One pass: gathers cases under open incidents, has everything looked up after closed ones, and lets their
+    cases go. Any number at once equals one."""
+    changed = sum(_gather(incident) for incident in open_ones().filter(downstream__isnull=False))
+    for incident in Incident.objects.filter(closed_at__isnull=False, rechecked_at=None, downstream__isnull=False):
+        changed += _look_again(incident, now)
+    return changed + _let_go(now)
+
+
+def _gather(incident: Incident) -> int:
+    """Cases whose only reason is that nothing can be found out. Somebody's own case stays with them."""
+    other_reasons = ReviewReason.objects.filter(review=OuterRef("pk")).exclude(code=ReasonCode.STILL_UNKNOWN)
+    with transaction.atomic():
+        found = for_change(Review, skip_locked=True).filter(
+            ~Exists(other_reasons),
+            incident=None,
+            closed_at=None,
+            owner=None,
+            purpose=Purpose.OUTCOME,
+            customer_waiting=False,
+            intent__downstream=incident.downstream_id,
+        )
+        ids = list(found.order_by("pk").values_list("pk", flat=True)[:_BATCH])
+        return Review.objects.filter(pk__in=ids).update(incident=incident)
+
+
+def _look_again(incident: Incident, now: datetime) -> int:
+    """Everything whose look was put off, or planned for much later, is due now."""
+    waiting = Intent.objects.filter(
+        Q(status=Status.UNKNOWN) | Q(status=Status.SUBMITTED, lease_until=None),
+        downstream=incident.downstream_id,
+        next_check_at__gt=now,
+    )
+    changed, last = 0, None
+    while True:
+        more = waiting.filter(pk__gt=last) if last else waiting
+        ids = list(more.order_by("pk").values_list("pk", flat=True)[:_BATCH])
+        if not ids:
+            break
+        changed += sum(transitions.note(pk, now=now, next_check_at=now) for pk in ids)
+        last = ids[-1]
+    return changed + Incident.objects.filter(pk=incident.pk, rechecked_at=None).update(rechecked_at=now)
+
+
+def _let_go(now: datetime) -> int:
+    """Cases whose incident is over and whose intent was looked at since, or can't be: people see them again."""
+    looked = Check.objects.filter(intent=OuterRef("intent"), at__gt=OuterRef("incident__closed_at"))
+    over = Q(intent__next_check_at=None) | Q(incident__closed_at__lt=now - _PATIENCE) | Exists(looked)
+    ids = list(
+        Review.objects.filter(over, incident__closed_at__isnull=False, closed_at=None)
+        .order_by("pk")
+        .values_list("pk", flat=True)[:_BATCH]
+    )
+    return sum(_release(pk) for pk in ids)
+
+
+def _release(review_id: int) -> bool:
+    with transaction.atomic():
+        review = for_change(Review, skip_locked=True).filter(pk=review_id, closed_at=None).first()
+        if review is None or review.incident_id is None:
+            return False
+        incident = Incident.objects.get(pk=review.incident_id)
+        if incident.closed_at is None:
+            return False
+        # Another line of the same downstream may be away still: then it goes on waiting, for that.
+        still = (
+            Incident.objects.filter(downstream=incident.downstream_id, closed_at=None).order_by("opened_at").first()
+        )
+        stood_still = incident.closed_at - max(incident.opened_at, review.opened_at)
+        review.incident, review.due_at = still, review.due_at + max(stood_still, timedelta(0))
+        review.version += 1
+        review.save(update_fields=["incident", "due_at", "version"])
+    return True

@@ -53,6 +53,20 @@ _AT_ONCE = {
 }
 
 
+def contradicts(judgement: Judgement, *, confirmed: bool) -> bool:
+    """Whether what a look showed speaks against how an intent ended (`confirmed`, or failed).
+
+    Not that it shows nothing: who asks for that look asks for it (`misses`).
+    """
+    verdict = judgement.verdict
+    if not confirmed:
+        # Too early: the entries that are there were not carried out, which contradicts no "failed".
+        return bool(judgement.candidates) and not judgement.entry_failed and verdict is not Verdict.TOO_EARLY
+    return verdict in (Verdict.DUPLICATE, Verdict.PARTIAL, Verdict.MISMATCH) or (
+        verdict is Verdict.MATCH and judgement.entry_failed
+    )
+
+
 def follow(judgement: Judgement, situation: Situation) -> Step:
     """The next step for an intent that is submitted or unknown."""
     verdict = judgement.verdict

@@ -14,9 +14,11 @@ from actions.locking import for_change
 from actions.models import Intent
 from actions.statuses import Status
 from actions.sweep import BATCH, Swept
-from reconciliation import checks
+from reconciliation import checks, incidents, look_back, orphans
 from reconciliation.models import ReasonCode, Review
 from reconciliation.reviews import opening, pending
+from reconciliation.reviews import orphans as deciding_orphans
+from reconciliation.webhooks import applying
 
 log = logging.getLogger(__name__)
 
@@ -25,11 +27,23 @@ _GRACE = timedelta(minutes=5)
 
 
 def sweep() -> Swept:
-    """One pass: puts decisions into effect whose undo window is over, and opens a review for every unknown that
-    nobody would otherwise look at again."""
+    """One pass: applies webhooks that came before their intent, puts decisions into effect whose undo window is
+    over, opens a review for every unknown that nobody would otherwise look at again, and one for every entry that no
+    intent explains."""
     now = times.now()
-    changed = _take_effect(now) + _ask_people(now)
-    return Swept(changed=changed, due_to_check=Intent.objects.filter(checks.due(now)).exists())
+    changed = _apply_deliveries(now) + _take_effect(now) + _ask_people(now) + incidents.sweep(now)
+    changed += _explain_entries(now)
+    return Swept(changed=changed, due_to_check=checks.anything_due(now) or look_back.anything_due(now))
+
+
+def _explain_entries(now: datetime) -> int:
+    changed = sum(_safely(deciding_orphans.take_effect, pk) for pk in deciding_orphans.due(now, limit=BATCH))
+    changed += sum(_safely(orphans.open_case, pk) for pk in orphans.due(now))
+    return changed + sum(_safely(orphans.close_case, pk) for pk in orphans.explained_since())
+
+
+def _apply_deliveries(now: datetime) -> int:
+    return sum(_safely(applying.apply, pk) for pk in applying.due(now, limit=BATCH))
 
 
 def _take_effect(now: datetime) -> int:
@@ -68,11 +82,11 @@ def _in_silence(intent: Intent, now: datetime) -> bool:
     allows."""
     if intent.next_check_at is None and intent.next_attempt_at is None:
         return True
-    # Checks ask a person by themselves; only those that can't be made or stored at all are left to the clock, and
-    # sendings that are put off: paused, stopped, or behind a breaker.
+    # Checks ask a person by themselves; only those that can't be made or stored at all are left to the clock, those
+    # of a service that stopped looking, and sendings that are put off: paused, stopped, or behind a breaker.
     patience = timedelta(seconds=policy.read(intent.policy.text).review_after_s) + _GRACE
     since = intent.first_maybe_sent_at or intent.status_since
-    return intent.status == Status.UNKNOWN and since + patience < now
+    return since + patience < now
 
 
 def _ask(pk: UUID) -> bool:

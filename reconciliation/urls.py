@@ -6,7 +6,10 @@ from django.urls import path
 from reconciliation.views.case import case, check, comment, decide, release, take
 from reconciliation.views.intent import intent
 from reconciliation.views.intents import intents
+from reconciliation.views.ledger import ledger
+from reconciliation.views.money import money, money_csv, resolve
 from reconciliation.views.queue import news, next_case, queue
+from reconciliation.views.stops import lift, place, stops
 
 urlpatterns = [
     path("", queue, name="queue"),
@@ -20,6 +23,13 @@ urlpatterns = [
     path("reviews/<int:review_id>/decide/", decide, name="case_decide"),
     path("intents/", intents, name="intents"),
     path("intents/<uuid:intent_id>/", intent, name="intent"),
+    path("ledger/", ledger, name="ledger"),
+    path("money/", money, name="money"),
+    path("money/money.csv", money_csv, name="money_csv"),
+    path("money/<int:difference_id>/resolve/", resolve, name="money_resolve"),
+    path("stops/", stops, name="stops"),
+    path("stops/place/", place, name="stop_place"),
+    path("stops/<int:stop_id>/lift/", lift, name="stop_lift"),
     path("login/", LoginView.as_view(template_name="login.html", redirect_authenticated_user=True), name="login"),
     path("logout/", LogoutView.as_view(), name="logout"),
 ]

@@ -17,7 +17,7 @@ CLOCK_SKEW = timedelta(seconds=60)
 
 @dataclass(frozen=True)
 class Facts:
-    """What the intent says. Amounts in minor units."""
+    """What the intent says. Amounts in minor units; of a confirmed one, as it was settled."""
 
     key: str
     subject: str
@@ -25,6 +25,7 @@ class Facts:
     currency: str
     first_sent_at: datetime | None
     external_id: str = ""
+    confirmed: bool = False
 
 
 @dataclass(frozen=True)
@@ -78,6 +79,11 @@ def judge(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Judgemen
     if not look.complete:
         return Judgement(Verdict.UNAVAILABLE)
     ours = [c for c in candidates if _is_ours(facts, c)]
+    if facts.confirmed and (back := _reversals(facts, candidates)):
+        shown = dict.fromkeys(c.id for c in (*ours, *back))
+        return Judgement(
+            Verdict.MISMATCH, candidates=tuple(shown), differs=("reversed",), by="key" if ours else "subject"
+        )
     if ours:
         return _by_key(facts, ours, look)
     return _by_subject(facts, candidates, look) or Judgement(
@@ -87,6 +93,19 @@ def judge(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Judgemen
 
 def _is_ours(facts: Facts, candidate: Candidate) -> bool:
     return candidate.key == facts.key or (bool(facts.external_id) and candidate.entry_id == facts.external_id)
+
+
+def _reversals(facts: Facts, candidates: Sequence[Candidate]) -> list[Candidate]:
+    """What takes back, or is about to, something on the subject; nobody else's, as far as its key tells."""
+    return [
+        c
+        for c in candidates
+        if c.role == EntryRole.REVERSAL
+        and c.state != EntryState.FAILED
+        and c.key in ("", facts.key)
+        and (c.key or c.subject == facts.subject)
+        and not c.taken
+    ]
 
 
 def _by_key(facts: Facts, ours: list[Candidate], look: Look) -> Judgement:

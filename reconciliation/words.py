@@ -20,6 +20,15 @@ class MatchRole(TextChoices):
     SETTLES = "settles", "settles it"
     DUPLICATE = "duplicate", "a duplicate of it"
     NOT_OURS = "not_ours", "not ours"
+    KNOWN = "known", "known, and changes nothing"
+
+
+class LeftToDo(TextChoices):
+    """What is left to do about money after a decision."""
+
+    RECOVER = "recover", "money to recover"
+    SEND = "send", "still to send"
+    COMPARE = "compare", "other currency: compare"
 
 
 class Verdict(TextChoices):

@@ -103,6 +103,7 @@ def list_entries(
     order: str | None = None,
     idempotency_key: str | None = None,
     lag_s: float = 0,
+    since: float | None = None,
     starting_after: str | None = None,
     limit: int = -1,
 ) -> list[Entry]:
@@ -114,6 +115,8 @@ def list_entries(
         filters.append(("idempotency_key = ?", idempotency_key))
     if lag_s > 0:
         filters.append(("created <= ?", time.time() - lag_s))
+    if since is not None:
+        filters.append(("created >= ?", since))
     if starting_after is not None:
         filters.append(("(created, seq) > (SELECT created, seq FROM entries WHERE id = ?)", starting_after))
     where = " AND ".join(condition for condition, _ in filters) or "1"

@@ -3,12 +3,12 @@
 import sqlite3
 import time
 
-from sandbox import books, fault_queue, seen
+from sandbox import books, fault_queue, seen, validation
 from sandbox.config import read_config
 from sandbox.service import Answer, Service
 from sandbox.wire import Refused, Request, json_response
 
-PARAMETERS = ("idempotency_key", "order", "limit", "starting_after")
+PARAMETERS = ("idempotency_key", "order", "since", "limit", "starting_after")
 
 
 def get_ledger(service: Service, request: Request) -> Answer:
@@ -19,6 +19,7 @@ def get_ledger(service: Service, request: Request) -> Answer:
         raise Refused(422, "unknown_parameter", message, valid=list(PARAMETERS))
     order, key = request.query.get("order"), request.query.get("idempotency_key")
     cursor = request.query.get("starting_after")
+    since = _read_since(request.query.get("since"))
     with service.store.transaction() as db:
         config = read_config(db)
         limit = _read_limit(request.query.get("limit"), config.page_size)
@@ -30,6 +31,7 @@ def get_ledger(service: Service, request: Request) -> Answer:
             order=order,
             idempotency_key=key,
             lag_s=config.ledger_lag_s,
+            since=since,
             starting_after=cursor,
             limit=limit + 1,
         )
@@ -48,6 +50,16 @@ def _read_limit(text: str | None, page_size: int) -> int:
     if not (text.isascii() and text.isdigit() and len(text) < 10 and int(text) > 0):
         raise Refused(422, "invalid_parameter", "limit must be a positive integer")
     return min(int(text), page_size)
+
+
+def _read_since(text: str | None) -> float | None:
+    """ISO 8601 with an offset, as unix seconds. Nothing older than that is shown."""
+    if text is None:
+        return None
+    try:
+        return validation.moment(text)
+    except ValueError as wrong:
+        raise Refused(422, "invalid_parameter", "since must be an ISO 8601 time with an offset") from wrong
 
 
 def _meets_fault(db: sqlite3.Connection, order: str | None, key: str | None, *, later_page: bool) -> bool:

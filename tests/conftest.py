@@ -55,8 +55,11 @@ def _rings() -> Iterator["redis.Redis[bytes]"]:
 
 @pytest.fixture(autouse=True)
 def _no_old_rings(_rings: "redis.Redis[bytes]") -> None:
-    """Every test begins with an empty Redis (a database number of this process's own)."""
+    """Every test begins with an empty Redis (a database number of this process's own) that is taken for well."""
+    from actions import jobs
+
     _rings.flushdb()
+    jobs._next_try = 0.0
 
 
 @pytest.fixture

@@ -1,9 +1,11 @@
 """The admin pages of `actions`: policy is edited here, everything else is looked at."""
 
-from actions.admin import agents, intents, log, policy, records
+from actions.admin import agents, breakers, intents, log, policy, records, stops
 
 policy.register()
 agents.register()
 intents.register()
 records.register()
 log.register()
+breakers.register()
+stops.register()

@@ -69,7 +69,7 @@ class DownstreamAdmin(HistoryAdmin):
         ),
         (
             "What it declares",
-            {"fields": ["look_up", "absence_conclusive", "lag_s", "dedupes", "dedupe_window_s"]},
+            {"fields": ["look_up", "absence_conclusive", "lag_s", "look_back_s", "dedupes", "dedupe_window_s"]},
         ),
         ("Webhooks", {"fields": ["webhook_secret_env", "webhook_old_secret_env"]}),
         (

@@ -20,6 +20,8 @@ from actions.statuses import Status
 APPROVAL, OUTCOME = "approval", "outcome"
 # A connector's word for "ours did nothing, for another request did it already".
 _ELSEWHERE: Final = "effect_exists_elsewhere"
+# And for "somebody contests the payment itself".
+_FOR_GOOD: Final = "payment_disputed"
 
 
 @dataclass(frozen=True)
@@ -108,11 +110,18 @@ def situation(
         stopped=by_caller and callers.stop_of(intent) is not None,
         attempt_open=last is not None and last.closed_at is None,
         effect_elsewhere=any(_ELSEWHERE in (one.reason, one.late_reason) for one in beside.attempts),
+        refused_for_good=any(_FOR_GOOD in (one.reason, one.late_reason) for one in beside.attempts)
+        or _was_stopped(intent),
         lease_until=intent.lease_until,
         send_before=intent.send_before,
         next_attempt_at=intent.next_attempt_at,
         next_check_at=intent.next_check_at,
     )
+
+
+def _was_stopped(intent: Intent) -> bool:
+    """Withdrawn unsent while a person's stop kept it back: asking again is not what the person wants."""
+    return intent.status == Status.CANCELLED and "stopped" in intent.hold_reasons.split(",")
 
 
 def when_to_ask(at: Situation) -> datetime:

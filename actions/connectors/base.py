@@ -7,7 +7,7 @@ from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal, Protocol
+from typing import Any, Literal, Protocol, runtime_checkable
 from urllib.parse import quote, quote_plus
 
 from actions import transport
@@ -37,6 +37,7 @@ REASONS: Mapping[str, str] = {
     "refused_by_downstream": "The downstream refused it.",
     "declined_by_downstream": "The downstream took it on and says that it did not succeed.",
     "effect_exists_elsewhere": "Refused, because the same effect exists already, by another request.",
+    "payment_disputed": "Refused, because the payer disputes the payment; a person has to look at that first.",
     "not_processed": "The downstream says that it did not process the request.",
     "unreadable_2xx": "The status says success, but the body can't be read.",
     "answer_differs": "The status says success, but the body does not show that it is about this intent.",
@@ -166,6 +167,26 @@ class Example:
     declined: str | None  # the same, did not succeed
     other_amount: str | None  # the same, with another amount; None where the downstream echoes none
     pages: tuple[str, ...]  # of a look-up, in order; the last holds the one entry with the intent's key
+    look: ExampleLook | None = None  # for a connector that looks first
+    webhook: ExampleWebhook | None = None  # for one that hears webhooks
+    recent: tuple[str, ...] = ()  # for one that looks back: bodies of its pages, where they are others than `pages`
+
+
+@dataclass(frozen=True)
+class ExampleLook:
+    """Bodies of the 200s that a look before sending `wanted` is answered with, in order."""
+
+    clear: tuple[str, ...]
+    against: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class ExampleWebhook:
+    """A delivery that says what became of `wanted`. `sign`: headers for a body, signed at a time with a secret."""
+
+    body: str
+    secret: str = field(repr=False)
+    sign: Callable[[bytes, datetime, str], Mapping[str, str]]
 
 
 class Connector(Protocol):
@@ -197,6 +218,7 @@ class Connector(Protocol):
         ...
 
 
+@runtime_checkable
 class LooksFirst(Protocol):
     """A connector that looks at something right before sending, beside what `Connector` asks for."""
 
@@ -204,6 +226,18 @@ class LooksFirst(Protocol):
         """Why a person has to look before this is sent, in plain words; "" to send it. Changes nothing downstream.
 
         Raises LookupFailed when it can't be told: then it is not sent now, and tried again later.
+        """
+        ...
+
+
+@runtime_checkable
+class LooksBack(Protocol):
+    """A connector that can look through a ledger for everything, whoever did it, beside what `Connector` asks for."""
+
+    def look_back(self, target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page]:
+        """Every page of what was booked since then, in any order; what is older does no harm. It only reads.
+
+        Raises LookupFailed when the view is not complete, or when it is not set up to look back (`not_offered`).
         """
         ...
 
@@ -222,12 +256,14 @@ class Notice:
     subjects: tuple[str, ...] = ()
     external_ids: tuple[str, ...] = ()
     entries: tuple[Entry, ...] = ()
+    as_of: datetime | None = None  # when things were as it shows them, if it says: delivered late, it is signed anew
 
 
 class Unverified(Exception):
     """A webhook that is not proven to be from the downstream, or too old. The text says why, without secrets."""
 
 
+@runtime_checkable
 class HearsWebhooks(Protocol):
     """A connector whose downstream sends webhooks, beside what `Connector` asks for."""
 

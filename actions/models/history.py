@@ -24,12 +24,17 @@ class Chained(models.Model):
         abstract = True
 
     CHAINED: tuple[str, ...] = ()
+    # Columns that came later: covered where they are set, so that rows from before keep their digests.
+    CHAINED_IF_SET: tuple[str, ...] = ()
 
     def chained(self) -> dict[str, Any]:
         """The fields that the digest covers, as plain JSON values."""
         found: dict[str, Any] = {"table": self._meta.db_table}
         for name in ("position", "at", *self.CHAINED):
             found[name] = plain(getattr(self, name))
+        for name in self.CHAINED_IF_SET:
+            if (value := getattr(self, name)) is not None:
+                found[name] = plain(value)
         return found
 
 

@@ -77,6 +77,7 @@ class Intent(models.Model):
     approve_before = models.DateTimeField(null=True, help_text="While it is held: until when.")
     next_attempt_at = models.DateTimeField(null=True)
     next_check_at = models.DateTimeField(null=True)
+    looking_until = models.DateTimeField(null=True, help_text="Somebody looks into the books, until then at most.")
     checks_made = models.PositiveIntegerField(default=0, help_text="Since it became unknown.")
     first_maybe_sent_at = models.DateTimeField(null=True, help_text="From here the key's window counts.")
 
@@ -135,6 +136,11 @@ class Intent(models.Model):
             ),
             models.Index(
                 name="intent_due_to_check", fields=["next_check_at"], condition=Q(next_check_at__isnull=False)
+            ),
+            models.Index(
+                name="intent_being_looked_up",
+                fields=["looking_until"],
+                condition=Q(looking_until__isnull=False),
             ),
             models.Index(name="intent_lease_over", fields=["lease_until"], condition=Q(lease_until__isnull=False)),
             models.Index(
@@ -368,6 +374,7 @@ class Observed(models.TextChoices):
     AGAIN = "again", "an answer that was heard before, or another than before"
     DISPUTED = "disputed", "new facts contradict the status"
     UPHELD = "upheld", "a person upheld the status"
+    TIED = "tied", "a person said what a ledger entry has to do with it"
     NOTE = "note", "an administrator's note"
 
 

@@ -31,6 +31,7 @@ class LookUp(models.TextChoices):
     KEY = "key", "by idempotency key"
     SUBJECT = "subject", "by subject"
     BOTH = "both", "by key, then by subject"
+    SERVICE = "service", "by a service with code of its own"
     NONE = "none", "not at all"
 
 
@@ -73,6 +74,13 @@ class Downstream(models.Model):
     lag_s = models.PositiveIntegerField(default=60, help_text="After how many seconds an effect shows for certain.")
     absence_conclusive = models.BooleanField(
         default=False, help_text="What its books don't show after the lag did not happen."
+    )
+
+    look_back_s = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(60)],
+        help_text="How often, in seconds, its books are looked through for what no intent explains. Empty: never.",
     )
 
     connect_timeout_ms = models.PositiveIntegerField(default=3_000, validators=[MinValueValidator(50)])

@@ -41,15 +41,24 @@ def logins() -> list[dict[str, str]]:
     return [asdict(login) for login in LOGINS]
 
 
-def seed(*, sandbox_url: str) -> dict[str, str]:
+def seed(*, sandbox_url: str, stripe_url: str = "") -> dict[str, str]:
     """Policy, agents and people. Returns a new token's text per agent; the tokens of earlier runs end."""
     call_command("loaddata", "groups", verbosity=0)
     _seed_people()
     with transaction.atomic():
-        _seed_policy(tomllib.loads((settings.BASE_DIR / "fixtures" / "demo.toml").read_text()), sandbox_url)
+        _seed_policy(_fixture("demo"), sandbox_url)
+        if stripe_url:
+            _seed_policy(_fixture("stripe"), stripe_url)
+            Downstream.objects.filter(name="stripe").update(base_url=stripe_url)
+            for agent in Agent.objects.filter(built_in=False):
+                agent.kinds.add(*Kind.objects.filter(downstream__name="stripe"))
         # The sandbox is the same, books and all; only its port is new. So not a change of identity.
         Downstream.objects.filter(name="payments").update(base_url=sandbox_url)
         return {agent.name: _renew_token(agent) for agent in Agent.objects.filter(built_in=False)}
+
+
+def _fixture(name: str) -> dict[str, list[dict[str, Any]]]:
+    return tomllib.loads((settings.BASE_DIR / "fixtures" / f"{name}.toml").read_text())
 
 
 def _seed_people() -> None:
@@ -70,12 +79,12 @@ def _seed_people() -> None:
             user.groups.add(Group.objects.get(name=login.role))
 
 
-def _seed_policy(policy: dict[str, list[dict[str, Any]]], sandbox_url: str) -> None:
+def _seed_policy(policy: dict[str, list[dict[str, Any]]], base_url: str) -> None:
     for fields in policy["downstream"]:
-        _make(Downstream, fields | {"base_url": sandbox_url})
+        _make(Downstream, fields | {"base_url": base_url})
     for fields in policy["kind"]:
         _make(Kind, fields | {"downstream": Downstream.objects.get(name=fields["downstream"])})
-    for fields in policy["agent"]:
+    for fields in policy.get("agent", []):
         kinds = fields.pop("kinds")
         agent, created = _make(Agent, fields)
         if created:

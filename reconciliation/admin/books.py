@@ -1,4 +1,4 @@
-"""What the books say: entries, matches, checks. To be looked at."""
+"""What the books say: entries, matches, checks, looks back, and what is left to do. To be looked at."""
 
 from django.contrib import admin
 
@@ -6,7 +6,7 @@ from actions.admin import shown
 from actions.admin.read_only import ReadOnlyAdmin, ReadOnlyInline
 from actions.admin.records import evidence_links
 from reconciliation.admin import columns
-from reconciliation.models import Check, LedgerEntry, Match
+from reconciliation.models import Check, Difference, LedgerEntry, LookBack, Match
 
 
 class MatchInline(ReadOnlyInline):
@@ -67,6 +67,7 @@ class LedgerEntryAdmin(ReadOnlyAdmin):
         shown.link_to("evidence"),
         "first_seen_at",
         "last_seen_at",
+        "explain_at",
     ]
     inlines = [MatchOfEntryInline]
 
@@ -119,7 +120,32 @@ class CheckAdmin(ReadOnlyAdmin):
     ]
 
 
+class DifferenceAdmin(ReadOnlyAdmin):
+    list_display = ["id", shown.link_to("intent"), "what", columns.asked, "opened_at", "resolved_at", "resolved_by"]
+    list_filter = ["what", ("resolved_at", admin.EmptyFieldListFilter)]
+    search_fields = ["=intent__id", "=intent__subject", "=intent__idempotency_key"]
+    fields = [
+        shown.link_to("intent"),
+        "what",
+        columns.asked,
+        columns.entry,
+        shown.link_to("decision"),
+        "opened_at",
+        "resolved_at",
+        "resolved_by",
+        columns.note,
+    ]
+
+
+class LookBackAdmin(ReadOnlyAdmin):
+    list_display = ["downstream", "next_at", "through", "finished_at", shown.text("problem", by=shown.OUTSIDE)]
+    list_select_related = ["downstream"]
+    fields = ["downstream", "next_at", "through", "finished_at", shown.text("problem", by=shown.OUTSIDE)]
+
+
 def register() -> None:
+    admin.site.register(Difference, DifferenceAdmin)
+    admin.site.register(LookBack, LookBackAdmin)
     admin.site.register(LedgerEntry, LedgerEntryAdmin)
     admin.site.register(Match, MatchAdmin)
     admin.site.register(Check, CheckAdmin)

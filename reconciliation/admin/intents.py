@@ -20,13 +20,13 @@ from reconciliation.admin import columns
 from reconciliation.admin.books import CheckInline, MatchInline
 from reconciliation.admin.notes import NoteForm, store_note
 from reconciliation.admin.overriding import OTHER, OverrideForm, RefuseForm, entries_of
-from reconciliation.admin.queue import CommentInline, DecisionInline, ReviewInline
+from reconciliation.admin.queue import CommentInline, DecisionOfIntentInline, ReviewInline
 from reconciliation.models import Check, Decision
 from reconciliation.reviews import overriding
 
 
 class WholeIntentAdmin(IntentAdmin):
-    inlines = [*IntentAdmin.inlines, CheckInline, MatchInline, ReviewInline, DecisionInline, CommentInline]
+    inlines = [*IntentAdmin.inlines, CheckInline, MatchInline, ReviewInline, DecisionOfIntentInline, CommentInline]
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

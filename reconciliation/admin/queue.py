@@ -48,6 +48,10 @@ class DecisionInline(ReadOnlyInline):
     ordering = ["id"]
 
 
+class DecisionOfIntentInline(DecisionInline):
+    fk_name = "intent"  # not the intent that a decision about an entry names
+
+
 class CommentInline(ReadOnlyInline):
     model = Comment
     related = ("person", "text")
@@ -117,6 +121,7 @@ class DecisionAdmin(ReadOnlyAdmin):
         "recommended",
         evidence_links,
         columns.entry,
+        shown.link_to("linked"),
         columns.settled,
         "seen_version",
         "seen_verdict",

@@ -7,6 +7,7 @@ from reconciliation.words import (
     EntryRole,
     EntryState,
     IncidentKind,
+    LeftToDo,
     MatchRole,
     Purpose,
     ReasonCode,
@@ -14,7 +15,9 @@ from reconciliation.words import (
 )
 
 from .books import Check, LedgerEntry, Match
+from .leftovers import Difference, LookBack
 from .reviews import Comment, Decision, Incident, Review, ReviewReason
+from .webhooks import Delivery, DeliveryOutcome
 
 __all__ = [
     "Check",
@@ -23,11 +26,16 @@ __all__ = [
     "Comment",
     "Decision",
     "DecisionReason",
+    "Delivery",
+    "DeliveryOutcome",
+    "Difference",
     "EntryRole",
     "EntryState",
     "Incident",
     "IncidentKind",
     "LedgerEntry",
+    "LeftToDo",
+    "LookBack",
     "Match",
     "MatchRole",
     "Purpose",

@@ -29,6 +29,9 @@ class LedgerEntry(models.Model):
     evidence = models.ForeignKey(Evidence, null=True, on_delete=models.PROTECT, related_name="entries")
     first_seen_at = models.DateTimeField()
     last_seen_at = models.DateTimeField()
+    explain_at = models.DateTimeField(
+        null=True, help_text="When it is looked at which intent explains it; empty: one does, or a case is about it."
+    )
 
     class Meta:
         ordering = ["-id"]
@@ -41,6 +44,8 @@ class LedgerEntry(models.Model):
         indexes = [
             models.Index(name="entry_by_key", fields=["downstream", "key"], condition=~Q(key="")),
             models.Index(name="entry_by_subject", fields=["downstream", "subject"]),
+            # What no intent explains yet: cost follows what is open, not what was ever booked.
+            models.Index(name="entry_to_explain", fields=["explain_at"], condition=Q(explain_at__isnull=False)),
         ]
 
     def __str__(self) -> str:
@@ -79,6 +84,13 @@ class Match(models.Model):
                 condition=Q(intent__isnull=False) | Q(role=MatchRole.NOT_OURS),
             ),
             models.CheckConstraint(name="match_role_valid", condition=Q(role__in=MatchRole.values)),
+        ]
+        indexes = [
+            models.Index(
+                name="match_duplicates",
+                fields=["entry"],
+                condition=Q(released_at__isnull=True, role=MatchRole.DUPLICATE),
+            ),
         ]
 
     def __str__(self) -> str:

@@ -27,6 +27,9 @@ class Review(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="owned_reviews"
     )
     lease_until = models.DateTimeField(null=True)
+    incident = models.ForeignKey(
+        "Incident", null=True, on_delete=models.PROTECT, related_name="reviews", help_text="Waits for its end."
+    )
     customer_waiting = models.BooleanField(default=False)
     opened_at = models.DateTimeField()
     due_at = models.DateTimeField()
@@ -35,6 +38,9 @@ class Review(models.Model):
     version = models.PositiveIntegerField(default=1)
     chain_length = models.PositiveIntegerField(default=0)
     chain_head = models.CharField(max_length=64, blank=True)
+
+    # What the chain of a case about an entry begins with: set when it was opened, never changed.
+    GENESIS = ("id", "intent_id", "entry_id", "opened_at")
 
     class Meta:
         ordering = ["due_at", "id"]
@@ -63,6 +69,11 @@ class Review(models.Model):
         indexes = [
             models.Index(name="review_open_by_due", fields=["due_at", "id"], condition=Q(closed_at__isnull=True)),
             models.Index(name="review_open_by_owner", fields=["owner"], condition=Q(closed_at__isnull=True)),
+            models.Index(
+                name="review_open_orphans",
+                fields=["entry"],
+                condition=Q(closed_at__isnull=True, purpose=Purpose.ENTRY),
+            ),
         ]
 
     def __str__(self) -> str:
@@ -110,7 +121,15 @@ class Decision(Chained):
     payload_digest = models.CharField(max_length=64, blank=True)
     takes_effect_at = models.DateTimeField(null=True)
     guard_waived = models.BooleanField(default=False)
+    linked = models.ForeignKey(
+        Intent,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="named_by",
+        help_text="In a case about an entry: the intent that the person names.",
+    )
 
+    CHAINED_IF_SET = ("linked_id",)
     CHAINED = (
         "review_id",
         "intent_id",
@@ -198,6 +217,7 @@ class Incident(models.Model):
     reason = models.CharField(max_length=40)
     opened_at = models.DateTimeField()
     closed_at = models.DateTimeField(null=True)
+    rechecked_at = models.DateTimeField(null=True, help_text="When everything it kept back was due to be looked at.")
 
     class Meta:
         ordering = ["-opened_at"]

@@ -63,7 +63,7 @@ def take_next(*, person: User) -> Review | None:
 def _unclaimed(now: datetime) -> list[int]:
     free = Q(owner=None) | Q(lease_until__lt=now) | Q(lease_until=None)
     return list(
-        Review.objects.filter(free, closed_at__isnull=True)
+        Review.objects.filter(free, closed_at__isnull=True, incident=None)
         .order_by("-customer_waiting", "due_at", "pk")
         .values_list("pk", flat=True)[:50]
     )

@@ -118,7 +118,8 @@ def decide(
     _refuse_incomplete(ballot)
     _refuse_second_vote(pending.votes(review).first(), person)
     claiming.claim(review_id, person=person)
-    fresh = _look_now(review, ballot, person) if choice in pending.OUTCOMES else None
+    looks = choice in (*pending.OUTCOMES, Choice.SEND_AGAIN)
+    fresh = _look_now(review, ballot, person) if looks else None
     with transaction.atomic():
         return _decide(review_id, ballot, person, fresh)
 
@@ -148,7 +149,7 @@ def _refuse_incomplete(ballot: _Ballot) -> None:
 def _look_now(review: Review, ballot: _Ballot, person: User) -> Check | None:
     """A fresh look. None: this downstream has no ledger that we could look into."""
     assert review.intent is not None
-    if not policy.can_look_up(policy.read(review.intent.policy.text)):
+    if not policy.can_look_now(policy.read(review.intent.policy.text)):
         _need_outside(ballot)
         return None
     fresh = checks.check_by_person(review.intent.pk, person=person)
@@ -160,7 +161,8 @@ def _look_now(review: Review, ballot: _Ballot, person: User) -> Check | None:
 
 
 def _need_outside(ballot: _Ballot) -> None:
-    if not ballot.outside:
+    # Sending the same key again says nothing of what happened, so it needs no evidence of that.
+    if not ballot.outside and ballot.choice is not Choice.SEND_AGAIN:
         raise BadDecision(
             "The ledger can't be looked into now. To decide all the same, say where you have it from: "
             "source and reference."
@@ -178,6 +180,7 @@ def _disagrees(fresh: Check, saw: Seen) -> bool:
 
 def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) -> Decided:
     intent_id = Review.objects.values_list("intent_id", flat=True).get(pk=review_id)
+    pending.lock_family_first(intent_id, ballot.choice)
     intent = for_change(Intent).select_related("policy", "kind", "downstream").get(pk=intent_id)
     review = for_change(Review).get(pk=review_id)
     now = times.now()

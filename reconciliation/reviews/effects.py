@@ -3,13 +3,14 @@
 from datetime import datetime
 from typing import Any
 
-from actions import evidence, history, jobs, subjects, transitions
-from actions.errors import BadDecision
+from actions import callers, evidence, history, jobs, policy, replays, stops, subjects, transitions
+from actions.errors import BadDecision, StaleTransition
 from actions.locking import for_change
 from actions.models import Evidence, Executor, Intent, Observed, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Choice, Decision, LedgerEntry, Match, MatchRole
+from reconciliation.reviews import differences, grounds
 
 
 def carry_out(decision: Decision, intent: Intent, *, now: datetime) -> None:
@@ -20,6 +21,7 @@ def carry_out(decision: Decision, intent: Intent, *, now: datetime) -> None:
         Choice.APPROVE: _approve,
         Choice.REJECT: _reject,
         Choice.UPHOLD: _uphold,
+        Choice.SEND_AGAIN: _send_again,
     }[Choice(decision.choice)](decision, intent, now)
 
 
@@ -32,11 +34,48 @@ def grounds_of(decision: Decision) -> list[Evidence]:
     return evidence.named_in(decision.evidence)
 
 
+def _send_again(decision: Decision, intent: Intent, now: datetime) -> None:
+    """A worker sends the same key once more, as it would by itself; it stays unknown until that has begun."""
+    if why := against_sending_again(intent, now):
+        raise BadDecision(why)
+    if intent.version != decision.seen_version or not transitions.note(
+        intent.pk, fence=intent.fence, now=now, next_attempt_at=now
+    ):
+        raise StaleTransition(status=intent.status)
+    jobs.ring_after_commit(jobs.SEND)
+
+
+def sent_again_until(intent: Intent) -> datetime | None:
+    """Until when its key may be sent again; None: never, by anybody."""
+    down = intent.downstream
+    if intent.executor != Executor.LANDED or not down.dedupes or down.dedupe_window_s is None:
+        return None
+    until = replays.last_moment(
+        policy.read(intent.policy.text),
+        intent.first_maybe_sent_at,
+        deadline_ms=down.deadline_ms,
+        window_s=down.dedupe_window_s,
+    )
+    return min((time for time in (until, intent.send_before) if time is not None), default=None) if until else None
+
+
+def against_sending_again(intent: Intent, now: datetime) -> str:
+    """Why its key may not be sent again now; "" when it may."""
+    until = sent_again_until(intent)
+    if until is None:
+        return "The downstream doesn't promise to carry out one key only once."
+    if until <= now:
+        return "The time for this is over: sent again, it could be carried out a second time."
+    if callers.stop_of(intent) is not None:
+        return "Its agent, kind or downstream is paused: nothing is sent at the moment."
+    return grounds.for_stops(stops.of_intent(intent))
+
+
 def _confirm(decision: Decision, intent: Intent, now: datetime) -> None:
     external_id = intent.external_id
     if decision.entry_id is not None:
         external_id = tie(intent, decision, now).entry_id
-    transitions.apply(
+    moved = transitions.apply(
         intent.pk,
         expected=Status.UNKNOWN,
         to=Status.CONFIRMED,
@@ -51,6 +90,7 @@ def _confirm(decision: Decision, intent: Intent, now: datetime) -> None:
         settled_currency=decision.settled_currency,
         settled_by=SettledBy.DECISION,
     )
+    differences.settle(moved, decision, now=now)
 
 
 def tie(intent: Intent, decision: Decision, now: datetime) -> LedgerEntry:
@@ -88,8 +128,11 @@ def _fail(decision: Decision, intent: Intent, now: datetime) -> None:
 
 
 def _approve(decision: Decision, intent: Intent, now: datetime) -> None:
-    """From here on it may be sent. It takes the guard, or a person waives it in so many words."""
+    """From here on it may be sent. It takes the guard, or a person waives that in so many words; a stop is lifted."""
     subjects.lock_family(intent.kind_id, intent.family)
+    # Placed since it was decided, perhaps. One placed after this look is met by the claim.
+    if why := grounds.for_stops(stops.of_intent(intent)):
+        raise BadDecision(why)
     columns: dict[str, Any] = {"next_attempt_at": now if intent.executor == Executor.LANDED else None}
     if subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk):
         if not decision.guard_waived:
@@ -131,4 +174,5 @@ def _reject(decision: Decision, intent: Intent, now: datetime) -> None:
 def _uphold(decision: Decision, intent: Intent, now: datetime) -> None:
     """The settled status stays; the dispute is over and the guard is free again."""
     transitions.note(intent.pk, now=now, disputed=False, guard_key=None, next_check_at=None)
+    differences.settle(intent, decision, now=now)
     history.observe(intent.pk, Observed.UPHELD, by=_who(decision), evidence=grounds_of(decision), at=now)

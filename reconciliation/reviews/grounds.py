@@ -1,10 +1,10 @@
 """Why a case recommends what it recommends, in plain words. Never says "failed" of what is not known."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from actions import money, policy
-from actions.models import Intent
+from actions.models import Intent, Stop
 from reconciliation.models import Check, LedgerEntry, ReasonCode, Verdict
 
 _FIELDS = {
@@ -19,6 +19,8 @@ _APPROVAL = {
     ReasonCode.APPROVAL: "It is above the limit for sending without approval, or no limit is set for its currency.",
     ReasonCode.DUPLICATE_PROPOSAL: "The same order has another intent that is not settled.",
     ReasonCode.LOOK_ALIKE: "The same amount was confirmed on the same order a short time ago.",
+    ReasonCode.STOPPED: "Somebody placed a stop on what it concerns.",
+    ReasonCode.OBJECTED: "What was looked at right before sending speaks against it.",
     ReasonCode.CONTRADICTION: "Something else on the same order is in question.",
 }
 
@@ -26,6 +28,16 @@ _APPROVAL = {
 def for_approval(intent: Intent, reasons: Iterable[str]) -> str:
     words = [_APPROVAL[ReasonCode(code)] for code in reasons if code in _APPROVAL]
     return "Nothing was sent. " + " ".join(words)
+
+
+def for_stops(found: Sequence[Stop]) -> str:
+    """Why it can't be approved, and what to do about it; empty when no stop applies."""
+    if not found:
+        return ""
+    named = [f"the {stop.get_scope_display()} {stop.value} ({stop.reason.rstrip('.')})" for stop in found]
+    if len(named) == 1:
+        return f"A stop is on {named[0]}: lift it first."
+    return f"Stops are on {', '.join(named[:-1])} and {named[-1]}: lift them first."
 
 
 def for_outcome(intent: Intent, check: Check | None) -> str:
@@ -70,8 +82,23 @@ def _absent(intent: Intent) -> str:
 
 
 def for_contradiction(intent: Intent, check: Check | None) -> str:
-    shown = f" It shows {_shown(check.grounds_data)}." if check else " A late answer says so."
-    return f"This intent is settled as {intent.status}, and new facts say otherwise.{shown}"
+    said = _against(check.grounds_data, Verdict(check.verdict)) if check else "A late answer says so."
+    return f"This intent is settled as {intent.status}, and new facts say otherwise. {said}"
+
+
+def _against(found: dict[str, Any], verdict: Verdict) -> str:
+    """What the ledger shows against how it ended."""
+    shown = _shown(found)
+    if found["differs"] == ["reversed"]:
+        return f"The ledger shows that something was taken back: {shown}."
+    if found["entry_failed"]:
+        return f"The ledger says of its entry that it was not carried out: {shown}."
+    return {
+        Verdict.ABSENT: "The ledger does not show it, although it should by now.",
+        Verdict.DUPLICATE: f"The ledger shows {_count(found)} with this intent's key: {shown}.",
+        Verdict.PARTIAL: f"The ledger shows it with a smaller amount: {shown}.",
+        Verdict.MISMATCH: f"The ledger shows something else ({_differs(found)}): {shown}.",
+    }.get(verdict, f"It shows {shown}.")
 
 
 def _count(found: dict[str, Any]) -> str:

@@ -57,6 +57,9 @@ def open_for_outcome(
         transitions.note(intent.pk, now=now, next_attempt_at=None)
         intent.next_attempt_at = None
     review = _open_or_get(intent, Purpose.OUTCOME, now)
+    if reason is not ReasonCode.STILL_UNKNOWN:
+        # More is known than that nothing can be found out: no outage explains it any more.
+        review.incident = None
     _add(review, [reason], now)
     _see(review, check)
     _say(review, recommendation, grounds.for_outcome(intent, check))
@@ -163,5 +166,14 @@ def _say(review: Review, recommendation: Choice | None, words: str) -> None:
     review.recommendation, review.grounds = recommendation or "", words
     review.version += 1
     review.save(
-        update_fields=["recommendation", "grounds", "verdict", "facts_digest", "due_at", "purpose", "version"]
+        update_fields=[
+            "recommendation",
+            "grounds",
+            "verdict",
+            "facts_digest",
+            "due_at",
+            "purpose",
+            "incident",
+            "version",
+        ]
     )

@@ -5,12 +5,12 @@ from datetime import datetime
 
 from django.contrib.auth.models import User
 
-from actions import policy, times
+from actions import policy, stops, times
 from actions.models import Intent
 from actions.statuses import Status
 from reconciliation import checks
 from reconciliation.models import Choice, Purpose, Review, Verdict
-from reconciliation.reviews import people
+from reconciliation.reviews import effects, grounds, people
 
 
 @dataclass(frozen=True)
@@ -22,15 +22,21 @@ class Option:
     follows: str
     recommended: bool = False
     blocked: str = ""
+    until: datetime | None = None
 
 
 _FOLLOWS = {
     Choice.CONFIRM: "The agent is told that it happened; the order is free for a new intent.",
     Choice.FAIL: "The agent is told that it did not happen and may propose it again; the order is free.",
+    Choice.SEND_AGAIN: "The downstream answers what it answered then, or does now what it did not do; never both.",
     Choice.APPROVE: "It is sent once, with its own key.",
     Choice.REJECT: "Nothing is sent, and the agent is told not to propose it again.",
     Choice.UPHOLD: "The intent stays as it is, and the order is free again.",
 }
+
+
+# What a look under the intent's own key has found.
+_SHOWN = (Verdict.MATCH, Verdict.PENDING, Verdict.PARTIAL, Verdict.MISMATCH, Verdict.DUPLICATE)
 
 
 def choices_for(review: Review, intent: Intent) -> list[Choice]:
@@ -40,7 +46,8 @@ def choices_for(review: Review, intent: Intent) -> list[Choice]:
     if review.purpose == Purpose.APPROVAL and intent.status == Status.HELD:
         return [Choice.APPROVE, Choice.REJECT]
     if review.purpose == Purpose.OUTCOME and intent.status == Status.UNKNOWN:
-        return [Choice.CONFIRM, Choice.FAIL]
+        again = [Choice.SEND_AGAIN] if effects.sent_again_until(intent) is not None else []
+        return [Choice.CONFIRM, Choice.FAIL, *again]
     if review.purpose == Purpose.OUTCOME and intent.settled and intent.disputed:
         return [Choice.UPHOLD]
     return []
@@ -58,6 +65,7 @@ def options(review: Review, *, person: User) -> list[Option]:
             follows=_FOLLOWS.get(choice, ""),
             recommended=choice == review.recommendation,
             blocked=blocked(review, intent, choice, person=person, now=times.now()),
+            until=effects.sent_again_until(intent) if choice is Choice.SEND_AGAIN else None,
         )
         for choice in choices_for(review, intent)
     ]
@@ -65,6 +73,12 @@ def options(review: Review, *, person: User) -> list[Option]:
 
 def blocked(review: Review, intent: Intent, choice: Choice, *, person: User, now: datetime) -> str:
     """Why this person may not choose it now; "" when they may."""
+    if choice is Choice.APPROVE:
+        return grounds.for_stops(stops.of_intent(intent))
+    if choice is Choice.SEND_AGAIN:
+        if review.verdict in _SHOWN:
+            return "The ledger shows it already: sending it again would tell nothing more."
+        return effects.against_sending_again(intent, now)
     if choice is not Choice.FAIL or people.may_supervise(person) or absence_counts(review, intent, now):
         return ""
     if review.verdict in (Verdict.ABSENT, Verdict.TOO_EARLY):

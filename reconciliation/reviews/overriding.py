@@ -6,6 +6,7 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import Q
 
 from actions import evidence, history, policy, times, transitions
 from actions.errors import BadDecision, SeenIsStale
@@ -25,7 +26,7 @@ from reconciliation.models import (
     Review,
     ReviewReason,
 )
-from reconciliation.reviews import effects, opening, people
+from reconciliation.reviews import differences, effects, opening, people
 
 _OTHER = {Status.CONFIRMED: Status.FAILED, Status.FAILED: Status.CONFIRMED}
 
@@ -141,9 +142,7 @@ def agree(decision_id: int, *, person: User) -> Intent:
         second = _about(first, Choice.CORRECT, person)
         to = _OTHER[Status(intent.status)]
         columns: dict[str, Any] = {"settled_by": SettledBy.OVERRIDE, "disputed": False, "guard_key": None}
-        Match.objects.filter(intent=intent, role=MatchRole.SETTLES, released_at__isnull=True).update(
-            released_at=now, released_by=f"person:{person.pk}"
-        )
+        _release(intent, first, person, now)
         if to is Status.CONFIRMED:
             columns |= {
                 "settled_amount_minor": first.settled_amount_minor,
@@ -166,9 +165,19 @@ def agree(decision_id: int, *, person: User) -> Intent:
             now=now,
             **columns,
         )
+        differences.settle(moved, first, now=now)
         _about(second, Choice.EFFECT, person)
         opening.close(moved, ClosedHow.DECISION, now=now)
     return moved
+
+
+def _release(intent: Intent, first: Decision, person: User, now: datetime) -> None:
+    """Lets go of what settled it, and of what tied the entry to it that settles it now. Whether something explains
+    an entry that was let go is looked at again."""
+    mine = Match.objects.filter(intent=intent, released_at__isnull=True)
+    ties = list(mine.filter(Q(role=MatchRole.SETTLES) | Q(entry=first.entry_id)))
+    mine.filter(pk__in=[tie.pk for tie in ties]).update(released_at=now, released_by=f"person:{person.pk}")
+    LedgerEntry.objects.filter(pk__in=[tie.entry_id for tie in ties]).update(explain_at=now)
 
 
 def refuse(decision_id: int, *, person: User, note: str) -> None:

@@ -4,12 +4,13 @@ What becomes of a decision is another row that speaks of it; the decision itself
 """
 
 from datetime import datetime
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from actions import history, times
+from actions import history, subjects, times
 from actions.errors import BadDecision, LandedError
 from actions.locking import for_change
 from actions.models import Intent
@@ -17,7 +18,7 @@ from reconciliation.models import Choice, ClosedHow, Decision, Review, Verdict
 from reconciliation.reviews import effects, opening
 
 # What people decide; the other choices are rows about an earlier one.
-VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
+VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
 # These say what happened, so they rest on a look at that moment.
 OUTCOMES = (Choice.CONFIRM, Choice.FAIL)
 
@@ -56,6 +57,7 @@ def take_effect(decision_id: int) -> bool:
     """
     with transaction.atomic():
         row = Decision.objects.get(pk=decision_id)
+        lock_family_first(row.intent_id, Choice(row.choice))
         intent = for_change(Intent).select_related("policy", "kind", "downstream").get(decisions=row)
         review = for_change(Review).get(pk=row.review_id)
         now = times.now()
@@ -71,6 +73,12 @@ def take_effect(decision_id: int) -> bool:
         except LandedError:
             void(row, person=None)
     return True
+
+
+def lock_family_first(intent_id: UUID | None, choice: Choice) -> None:
+    """An approval looks at the intent's whole family. Its lock comes before the row's, as when it is claimed."""
+    if choice is Choice.APPROVE and intent_id is not None:
+        subjects.lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
 
 
 def carry_out(row: Decision, intent: Intent, now: datetime) -> None:
@@ -99,4 +107,4 @@ def facts_moved(intent: Intent, choice: Choice, *, since: int, digest: str) -> b
     """Whether a complete look after position `since` of the history showed other entries: the status may well stay
     where it is. A look that failed shows nothing, old or new."""
     later = intent.checks.filter(position__gt=since).exclude(verdict=Verdict.UNAVAILABLE)
-    return choice in (*OUTCOMES, Choice.UPHOLD) and later.exclude(facts_digest=digest).exists()
+    return choice in (*OUTCOMES, Choice.SEND_AGAIN, Choice.UPHOLD) and later.exclude(facts_digest=digest).exists()

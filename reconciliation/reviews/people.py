@@ -10,6 +10,7 @@ DECIDE, SUPERVISE, AUDIT = (
     "reconciliation.audit",
 )
 OVERRIDE = "actions.override_intent"
+PLACE_STOP, LIFT_STOP = "actions.place_stop", "actions.lift_stop"
 
 
 def may_read(person: User) -> bool:
@@ -22,6 +23,15 @@ def may_decide(person: User) -> bool:
 
 def may_supervise(person: User) -> bool:
     return person.has_perm(SUPERVISE)
+
+
+def may_place_stop(person: User) -> bool:
+    """To stop something is safe: whoever decides cases may."""
+    return person.has_perm(PLACE_STOP) or may_decide(person)
+
+
+def may_lift_stop(person: User) -> bool:
+    return person.has_perm(LIFT_STOP) or may_supervise(person)
 
 
 def must(allowed: bool) -> None:

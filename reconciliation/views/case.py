@@ -9,15 +9,17 @@ from django.contrib import messages
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
-from actions import times
+from actions import stops, times
 from actions.errors import LandedError
 from actions.models import Intent
 from reconciliation import checks
 from reconciliation.forms import CommentForm, DecisionForm
 from reconciliation.models import Choice, Review
-from reconciliation.reviews import claiming, commenting, deciding, options
-from reconciliation.views import facts, refusals, timeline
+from reconciliation.reviews import claiming, commenting, deciding, options, orphans
+from reconciliation.views import facts, money, orphan, refusals, timeline
+from reconciliation.views import stops as stops_page
 from reconciliation.views.frame import DeskRequest, action, page, show
+from reconciliation.views.orphan import EntryForm
 from reconciliation.views.refusals import Refusal
 
 DECIDED = {
@@ -28,7 +30,7 @@ DECIDED = {
 
 
 def find(review_id: int) -> Review:
-    related = ("intent__kind", "intent__agent", "intent__downstream", "intent__policy", "entry", "owner")
+    related = ("intent__kind", "intent__agent", "intent__downstream", "intent__policy", "entry__downstream", "owner")
     found = Review.objects.select_related(*related).prefetch_related("reasons").filter(pk=review_id).first()
     if found is None:
         raise Http404("There is no such case.")
@@ -82,7 +84,9 @@ def comment(request: DeskRequest, review_id: int) -> HttpResponse:
 def decide(request: DeskRequest, review_id: int) -> HttpResponse:
     """Decides. What was seen comes with the form; if the facts have changed, the page shows them instead."""
     review = find(review_id)
-    form = DecisionForm(request.POST, intent=_intent_of(review))
+    if review.intent is None:
+        return _decide_entry(request, review)
+    form = DecisionForm(request.POST, intent=review.intent)
     if not form.is_valid():
         return _show(request, review, form=form, status=422)
     try:
@@ -92,6 +96,27 @@ def decide(request: DeskRequest, review_id: int) -> HttpResponse:
     label = Choice(decided.decision.choice).label
     messages.success(request, f"Decided: {label}. {DECIDED[decided.state]}")
     return redirect("case", review_id)
+
+
+def _decide_entry(request: DeskRequest, review: Review) -> HttpResponse:
+    """Decides what an entry is that no intent explains. An intent that the page did not show is shown first."""
+    form = EntryForm(request.POST)
+    if not form.is_valid():
+        return _show(request, review, entry_form=form, status=422)
+    if form.names_another:
+        refusal = orphan.LOOK_FIRST if _names_one(review, form) else orphan.NO_SUCH_INTENT
+        return _show(request, review, entry_form=form, refusal=refusal)
+    try:
+        decided = orphans.decide(review.pk, person=request.user, **form.ballot())
+    except LandedError as refused:
+        return _show(request, find(review.pk), entry_form=form, refusal=refusals.words(refused))
+    label = Choice(decided.decision.choice).label
+    messages.success(request, f"Decided: {label}. {DECIDED[decided.state]}")
+    return redirect("case", review.pk)
+
+
+def _names_one(review: Review, form: EntryForm) -> bool:
+    return review.entry is not None and orphans.find(review.entry, form.names_another) is not None
 
 
 def _intent_of(review: Review) -> Intent:
@@ -105,6 +130,7 @@ def _show(
     review: Review,
     *,
     form: DecisionForm | None = None,
+    entry_form: EntryForm | None = None,
     comment_form: CommentForm | None = None,
     refusal: Refusal | None = None,
     status: int = 200,
@@ -127,6 +153,7 @@ def _show(
         "needs_two": intent is not None and any(options.needs_two(intent, option.choice) for option in offered),
         "confirms": any(option.choice == Choice.CONFIRM for option in offered),
         "blockers": facts.blockers(review),
+        "stops": stops_page.rows(stops.of_intent(intent)) if intent else [],
         "seen": deciding.seen(review),
         "decisions": decisions,
         "vote": vote,
@@ -134,9 +161,15 @@ def _show(
         "waits": pending is not None or (vote is not None and vote.person_id == person.pk),
         "events": known.events if known else timeline.of_review(review),
         "form": form or _fresh_form(intent, known),
-        "comment_form": comment_form or CommentForm(number=number, initial={"text": _unsaved(form, refusal)}),
+        "comment_form": comment_form
+        or CommentForm(number=number, initial={"text": _unsaved(form or entry_form, refusal)}),
         "refusal": refusal,
+        "lefts": money.open_of(intent),
     }
+    if intent is None:
+        context |= orphan.context_of(review, person, entry_form)
+        vote = context["vote"]
+        context["waits"] = context["pending"] is not None or (vote is not None and vote.person_id == person.pk)
     return show(request, "case.html", context, status=refusal.status if refusal else status)
 
 
@@ -144,6 +177,6 @@ def _fresh_form(intent: Intent | None, known: facts.Known | None) -> DecisionFor
     return DecisionForm(intent=intent, entry=facts.only(known.candidates) if known else None)
 
 
-def _unsaved(form: DecisionForm | None, refusal: Refusal | None) -> str:
+def _unsaved(form: DecisionForm | EntryForm | None, refusal: Refusal | None) -> str:
     """A note whose decision can't be made any more goes where it can still be kept."""
     return form.cleaned_data["note"] if form and refusal and refusal.note_is_homeless else ""

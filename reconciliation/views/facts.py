@@ -43,6 +43,9 @@ DECIDED = {
     Choice.REJECT.value: "Rejected: it is not sent.",
     Choice.UPHOLD.value: "It stays as it is.",
     Choice.CORRECT.value: "It was the other way.",
+    Choice.LINK.value: "It belongs to an intent.",
+    Choice.DUPLICATE.value: "It is a duplicate.",
+    Choice.NOT_OURS.value: "It is not ours.",
 }
 
 
@@ -162,7 +165,7 @@ def _closed_headline(review: Review, last: Decision | None) -> str:
 def decisions_of(review: Review) -> list[Decision]:
     """What people decided in a case, newest first, without the rows that speak of an earlier one."""
     votes = review.decisions.exclude(choice__in=[Choice.UNDO, Choice.VOID, Choice.EFFECT])
-    return list(votes.select_related("person", "note", "entry").order_by("-pk"))
+    return list(votes.select_related("person", "note", "entry", "linked__kind").order_by("-pk"))
 
 
 def only(candidates: Sequence[Candidate]) -> LedgerEntry | None:

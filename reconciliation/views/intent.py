@@ -7,7 +7,7 @@ from django.http import Http404, HttpResponse
 from actions import history
 from actions.models import Intent
 from reconciliation.models import Match
-from reconciliation.views import facts
+from reconciliation.views import facts, money
 from reconciliation.views.frame import DeskRequest, page, show
 
 
@@ -26,5 +26,6 @@ def intent(request: DeskRequest, intent_id: UUID) -> HttpResponse:
         "closed_reviews": [review for review in reviews if review.closed_at is not None],
         "match": Match.objects.filter(intent=found, released_at__isnull=True).select_related("entry").first(),
         "faults": history.faults(found),
+        "lefts": money.open_of(found),
     }
     return show(request, "intent.html", context)

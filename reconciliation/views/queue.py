@@ -11,8 +11,10 @@ from django.db.models import Count, Q
 from django.http import HttpResponse
 from django.shortcuts import redirect
 
-from actions import times
-from reconciliation.models import Review
+from actions import dispatch, times
+from actions.models import Intent
+from reconciliation import incidents
+from reconciliation.models import Incident, IncidentKind, Review
 from reconciliation.reviews import claiming
 from reconciliation.views import paging
 from reconciliation.views.frame import DeskRequest, action, page, show
@@ -26,6 +28,8 @@ EMPTY: Mapping[str, str] = {
     "overdue": "Nothing is overdue.",
 }
 DEFAULT = "all"
+# Cases that wait for the end of an outage are one line of the queue, not many.
+ONE_BY_ONE = Q(incident=None)
 
 
 @dataclass(frozen=True)
@@ -45,11 +49,44 @@ class Row:
 
 def in_tab(tab: str, person: User, now: datetime) -> Q:
     held = Q(owner__isnull=False, lease_until__gt=now)
+    if (incident := _incident(tab)) is not None:
+        return Q(incident=incident)
     return {
         "mine": held & Q(owner=person),
-        "unclaimed": Q(owner__isnull=True) | Q(lease_until__isnull=True) | Q(lease_until__lte=now),
-        "overdue": Q(due_at__lte=now),
-    }.get(tab, Q())
+        "unclaimed": (Q(owner__isnull=True) | Q(lease_until__isnull=True) | Q(lease_until__lte=now)) & ONE_BY_ONE,
+        "overdue": Q(due_at__lte=now) & ONE_BY_ONE,
+    }.get(tab, ONE_BY_ONE)
+
+
+def _incident(tab: str) -> int | None:
+    """`incident-7` is the list of the cases that wait for incident 7."""
+    number = tab.removeprefix("incident-")
+    return int(number) if tab != number and number.isascii() and number.isdigit() and len(number) < 19 else None
+
+
+@dataclass(frozen=True)
+class Outage:
+    """An open incident as the queue shows it: how many cases wait for its end, and what else it keeps back."""
+
+    incident: Incident
+    cases: int
+    unsent: int
+
+
+def outages(now: datetime) -> list[Outage]:
+    """One line per open incident; three queries however many there are."""
+    found = list(incidents.open_ones())
+    if not found:
+        return []
+    waiting = Review.objects.filter(incident__in=found, closed_at=None).values_list("incident")
+    cases = dict(waiting.annotate(Count("pk")))
+    affected = [one.downstream_id for one in found if one.kind == IncidentKind.SENDING]
+    due = Intent.objects.filter(dispatch.due(now), downstream__in=affected).values_list("downstream")
+    unsent = dict(due.annotate(Count("pk")))
+    return [
+        Outage(one, cases.get(one.pk, 0), unsent.get(one.downstream_id, 0) if one.downstream_id in affected else 0)
+        for one in found
+    ]
 
 
 def counts(person: User, now: datetime) -> dict[str, int]:
@@ -96,13 +133,13 @@ def _row(review: Review, now: datetime) -> Row:
         disputed=intent.disputed if intent else False,
         since=intent.status_since if intent else None,
         owner=review.owner if review.lease_until and review.lease_until > now else None,
-        overdue=review.due_at <= now,
+        overdue=review.due_at <= now and review.incident_id is None,
     )
 
 
 def _tab(request: DeskRequest) -> str:
     tab = request.GET.get("tab", DEFAULT)
-    return tab if tab in TABS else DEFAULT
+    return tab if tab in TABS or _incident(tab) is not None else DEFAULT
 
 
 @page
@@ -115,7 +152,8 @@ def queue(request: DeskRequest) -> HttpResponse:
         "tab": tab,
         "tabs": [(name, title, counted[name]) for name, title in TABS.items()],
         "page": page_of(tab, request.user, now, after),
-        "empty": EMPTY[tab],
+        "empty": EMPTY.get(tab, "No case waits for it."),
+        "outages": outages(now),
         "newest": newest(),
         "after": after,
     }

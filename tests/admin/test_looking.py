@@ -11,14 +11,16 @@ from django.db import connection, models
 from django.test import Client
 
 from actions import evidence, history, times, tokens
-from actions.models import Agent, Attempt, Downstream, EvidenceKind, Intent, Kind, Token
+from actions.models import Agent, Attempt, Downstream, EvidenceKind, Intent, Kind, Stop, Token
 from actions.statuses import Status
 from reconciliation.models import (
     Check,
     Comment,
     Decision,
+    Difference,
     Incident,
     LedgerEntry,
+    LookBack,
     Match,
     Review,
     ReviewReason,
@@ -121,7 +123,24 @@ def make_everything(person: User) -> Intent:
         pk=intent.pk,
         at=now,
     )
+    Difference.objects.create(
+        intent=intent,
+        entry=entry,
+        what="recover",
+        amount_minor=1,
+        currency="EUR",
+        opened_at=now,
+        note=seen,
+        resolved_at=now,
+        resolved_by="person:1",
+    )
+    LookBack.objects.create(downstream=intent.downstream, next_at=now, problem=NASTY)
     Incident.objects.create(kind="sending", downstream=intent.downstream, reason="no_answers", opened_at=now)
+    # What nobody sees, `stops.place` refuses; a row can name itself by its value.
+    shown = NASTY[:25]
+    Stop.objects.create(
+        scope="payee", value=shown, key=shown, reason=NASTY, placed_by="person:1", placed_at=now, kind=kind
+    )
     return intent
 
 

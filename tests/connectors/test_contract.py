@@ -5,13 +5,15 @@ from __future__ import annotations
 import inspect
 import itertools
 from dataclasses import replace
+from datetime import UTC, datetime
 
 import pytest
 
 from actions.connectors import contract, registry
-from actions.connectors.base import LOOK_UP_REASONS, REASONS, Answer, LookupFailed, Result
+from actions.connectors.base import LOOK_UP_REASONS, REASONS, Answer, LookupFailed, Result, Unverified
 from actions.connectors.http_json import HttpJson
-from actions.transport import Reason
+from actions.connectors.stripe import Stripe
+from actions.transport import Call, Reason
 
 
 @pytest.mark.parametrize("holds", contract.CHECKS, ids=contract.name_of)
@@ -21,9 +23,15 @@ def test_a_registered_connector_keeps_the_contract(name, holds):
 
 
 def test_no_check_is_forgotten():
-    mine = [f for _, f in inspect.getmembers(contract, inspect.isfunction) if f.__module__ == contract.__name__]
-    checks = {f for f in mine if list(inspect.signature(f).parameters) == ["connector"]}
-    assert checks == set(contract.CHECKS)
+    found = set()
+    for module in (contract.core, contract.optional):
+        mine = [f for _, f in inspect.getmembers(module, inspect.isfunction) if f.__module__ == module.__name__]
+        found |= {f for f in mine if not f.__name__.startswith("_") and _takes_a_connector(f)}
+    assert found == set(contract.CHECKS)
+
+
+def _takes_a_connector(function):
+    return list(inspect.signature(function).parameters) == ["connector"]
 
 
 class _SaysFailedWhenItDoesNotKnow(HttpJson):
@@ -64,61 +72,222 @@ class _TakesAnySetting(HttpJson):
         return []
 
 
+class _SendsSomethingWhileItLooks(Stripe):
+    def object_to(self, target, wanted, fetch):
+        return super().object_to(target, wanted, lambda call: fetch(replace(call, method="POST", body=b"x=1")))
+
+
+class _AsksSomebodyElse(Stripe):
+    def object_to(self, target, wanted, fetch):
+        return super().object_to(target, wanted, lambda call: fetch(Call("GET", "https://else.example", {})))
+
+
+class _LetsItGoWhenItCanNotSee(Stripe):
+    def object_to(self, target, wanted, fetch):
+        try:
+            return super().object_to(target, wanted, fetch)
+        except LookupFailed:
+            return ""
+
+
+class _NeverObjects(Stripe):
+    def object_to(self, target, wanted, fetch):
+        super().object_to(target, wanted, fetch)
+        return ""
+
+
+class _ObjectsInCodes(Stripe):
+    def object_to(self, target, wanted, fetch):
+        return super().object_to(target, wanted, fetch) and "charge_disputed"
+
+
+class _LooksBackAtOnePageOnly(HttpJson):
+    def look_back(self, target, fetch, *, since):
+        yield next(super().look_back(target, fetch, since=since))
+
+
+class _WritesWhileItLooksBack(HttpJson):
+    def look_back(self, target, fetch, *, since):
+        yield from super().look_back(
+            target, lambda call: fetch(replace(call, method="POST", body=b"x=1")), since=since
+        )
+
+
+class _TakesABrokenLookBackForAWholeOne(HttpJson):
+    def look_back(self, target, fetch, *, since):
+        try:
+            yield from super().look_back(target, fetch, since=since)
+        except LookupFailed:
+            return
+
+
+class _BelievesEverybody(Stripe):
+    """It takes the signature and the time that fit, whatever was given."""
+
+    def hear(self, target, *, headers, body, secrets, now):
+        secret = "whsec_any"
+        headers = self.example.webhook.sign(body, now, secret)
+        return super().hear(target, headers=headers, body=body, secrets=[secret], now=now)
+
+
+class _BelievesOldOnes(Stripe):
+    def hear(self, target, *, headers, body, secrets, now):
+        said = headers.get("stripe-signature", "").removeprefix("t=").partition(",")[0]
+        if said.isascii() and said.isdigit() and len(said) < 12:
+            now = datetime.fromtimestamp(int(said), tz=UTC)
+        return super().hear(target, headers=headers, body=body, secrets=secrets, now=now)
+
+
+class _KnowsOneSecretOnly(Stripe):
+    def hear(self, target, *, headers, body, secrets, now):
+        return super().hear(target, headers=headers, body=body, secrets=secrets[:1], now=now)
+
+
+class _LetsNobodySign(Stripe):
+    """An empty secret is one, as hmac sees it."""
+
+    def hear(self, target, *, headers, body, secrets, now):
+        if "" in secrets:
+            return self.hear(
+                target,
+                headers=self.example.webhook.sign(body, now, "whsec_any"),
+                body=body,
+                secrets=["whsec_any"],
+                now=now,
+            )
+        return super().hear(target, headers=headers, body=body, secrets=secrets, now=now)
+
+
+class _FindsNoKey(Stripe):
+    def hear(self, target, *, headers, body, secrets, now):
+        return replace(super().hear(target, headers=headers, body=body, secrets=secrets, now=now), keys=())
+
+
+class _KnowsTheFuture(Stripe):
+    def hear(self, target, *, headers, body, secrets, now):
+        notice = super().hear(target, headers=headers, body=body, secrets=secrets, now=now)
+        return replace(notice, as_of=datetime(2030, 1, 1, tzinfo=UTC))
+
+
+class _TellsItsSecret(Stripe):
+    def hear(self, target, *, headers, body, secrets, now):
+        try:
+            return super().hear(target, headers=headers, body=body, secrets=secrets, now=now)
+        except Unverified as why:
+            raise Unverified(f"{why} {secrets}") from why
+
+
 @pytest.mark.parametrize(
     ("connector", "broken"),
     [
         (
             _SaysFailedWhenItDoesNotKnow(),
             {
-                contract.another_amount_is_no_answer_and_says_what_differs,
-                contract.a_success_that_shows_nothing_is_no_answer,
-                contract.a_half_sent_confirmation_is_no_answer,
-                contract.an_error_means_what_its_status_means,
-                contract.a_replayed_error_proves_nothing,
-                contract.after_the_first_byte_a_broken_call_is_no_answer_whatever_its_status,
+                contract.core.another_amount_is_no_answer_and_says_what_differs,
+                contract.core.a_success_that_shows_nothing_is_no_answer,
+                contract.core.a_half_sent_confirmation_is_no_answer,
+                contract.core.an_error_means_what_its_status_means,
+                contract.core.a_replayed_error_proves_nothing,
+                contract.core.after_the_first_byte_a_broken_call_is_no_answer_whatever_its_status,
             },
         ),
         (
             _BelievesEverySuccess(),
             {
-                contract.a_pending_answer_is_accepted_with_its_id,
-                contract.a_declined_one_is_refused,
-                contract.another_amount_is_no_answer_and_says_what_differs,
-                contract.a_success_that_shows_nothing_is_no_answer,
-                contract.a_half_sent_confirmation_is_no_answer,
+                contract.core.a_pending_answer_is_accepted_with_its_id,
+                contract.core.a_declined_one_is_refused,
+                contract.core.another_amount_is_no_answer_and_says_what_differs,
+                contract.core.a_success_that_shows_nothing_is_no_answer,
+                contract.core.a_half_sent_confirmation_is_no_answer,
             },
         ),
         (
             _MakesAKeyOfItsOwn(),
             {
-                contract.it_builds_the_same_bytes_every_time,
-                contract.it_sends_the_intents_own_key,
-                contract.what_is_stored_of_a_call_holds_no_secret,
+                contract.core.it_builds_the_same_bytes_every_time,
+                contract.core.it_sends_the_intents_own_key,
+                contract.core.what_is_stored_of_a_call_holds_no_secret,
             },
         ),
         (
             _ReadsOnePageOnly(),
             {
-                contract.a_look_up_follows_every_page,
-                contract.a_look_up_that_breaks_on_its_way_fails_and_keeps_what_it_saw,
-                contract.a_ledger_that_goes_in_a_circle_is_left,
+                contract.core.a_look_up_follows_every_page,
+                contract.core.a_look_up_that_breaks_on_its_way_fails_and_keeps_what_it_saw,
+                contract.core.a_ledger_that_goes_in_a_circle_is_left,
             },
         ),
         (
             _TakesABrokenViewForAWholeOne(),
             {
-                contract.a_look_up_that_breaks_on_its_way_fails_and_keeps_what_it_saw,
-                contract.a_page_that_is_not_plainly_whole_is_no_view,
-                contract.a_ledger_that_goes_in_a_circle_is_left,
+                contract.core.a_look_up_that_breaks_on_its_way_fails_and_keeps_what_it_saw,
+                contract.core.a_page_that_is_not_plainly_whole_is_no_view,
+                contract.core.a_ledger_that_goes_in_a_circle_is_left,
             },
         ),
-        (_TakesAnySetting(), {contract.an_unknown_setting_is_a_problem}),
+        (_TakesAnySetting(), {contract.core.an_unknown_setting_is_a_problem}),
+        (
+            _LooksBackAtOnePageOnly(),
+            {
+                contract.optional.a_look_back_follows_every_page_and_only_reads,
+                contract.optional.a_look_back_that_breaks_is_not_complete,
+            },
+        ),
+        (_WritesWhileItLooksBack(), {contract.optional.a_look_back_follows_every_page_and_only_reads}),
+        (_TakesABrokenLookBackForAWholeOne(), {contract.optional.a_look_back_that_breaks_is_not_complete}),
+        (_SendsSomethingWhileItLooks(), {contract.optional.a_look_before_sending_only_reads}),
+        (_AsksSomebodyElse(), {contract.optional.a_look_before_sending_only_reads}),
+        (_LetsItGoWhenItCanNotSee(), {contract.optional.a_look_that_fails_lets_nothing_go}),
+        (_NeverObjects(), {contract.optional.what_a_look_finds_is_said_in_plain_words}),
+        (_ObjectsInCodes(), {contract.optional.what_a_look_finds_is_said_in_plain_words}),
+        (
+            _BelievesEverybody(),
+            {
+                contract.optional.a_webhook_that_is_changed_is_not_believed,
+                contract.optional.a_webhook_from_another_time_is_not_believed,
+                contract.optional.any_of_its_secrets_proves_a_webhook_and_no_other,
+            },
+        ),
+        (_BelievesOldOnes(), {contract.optional.a_webhook_from_another_time_is_not_believed}),
+        (_KnowsOneSecretOnly(), {contract.optional.any_of_its_secrets_proves_a_webhook_and_no_other}),
+        (_LetsNobodySign(), {contract.optional.any_of_its_secrets_proves_a_webhook_and_no_other}),
+        (_FindsNoKey(), {contract.optional.a_genuine_webhook_names_the_intent}),
+        (_KnowsTheFuture(), {contract.optional.a_genuine_webhook_names_the_intent}),
+        (
+            _TellsItsSecret(),
+            {
+                contract.optional.a_webhook_that_is_changed_is_not_believed,
+                contract.optional.a_webhook_from_another_time_is_not_believed,
+                contract.optional.any_of_its_secrets_proves_a_webhook_and_no_other,
+            },
+        ),
     ],
-    ids=lambda value: type(value).__name__ if isinstance(value, HttpJson) else "",
+    ids=lambda value: type(value).__name__ if isinstance(value, HttpJson | Stripe) else "",
 )
 def test_a_connector_that_breaks_the_contract_is_noticed(connector, broken):
     found = {holds for holds in contract.CHECKS if _fails(holds, connector)}
-    assert found - {contract.it_has_the_name_it_is_found_by} == broken
+    assert found - {contract.core.it_has_the_name_it_is_found_by} == broken
+
+
+@pytest.mark.parametrize("broken", [KeyError, TypeError, RecursionError, AttributeError])
+def test_whatever_hearing_garbage_raises_is_noticed(broken):
+    class FallsOver(Stripe):
+        def hear(self, target, *, headers, body, secrets, now):
+            try:
+                return super().hear(target, headers=headers, body=body, secrets=secrets, now=now)
+            except ValueError as wrong:
+                raise broken from wrong
+
+    with pytest.raises(broken):
+        contract.optional.a_genuine_webhook_that_says_nothing_readable_is_a_value_error_or_nothing(FallsOver())
+
+
+def test_a_connector_without_the_optional_parts_has_nothing_to_answer_for():
+    class Plain(HttpJson):
+        hear = None
+        look_back = None
+
+    assert [contract.name_of(holds) for holds in contract.optional.CHECKS if _fails(holds, Plain())] == []
 
 
 def _fails(holds, connector):

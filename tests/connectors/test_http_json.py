@@ -443,6 +443,23 @@ def test_what_is_not_offered_is_not_asked():
     assert failed.reason == "not_offered"
 
 
+def test_a_look_back_says_since_when_and_needs_its_own_question():
+    asked = []
+
+    def fetch(call):
+        asked.append(call.url)
+        return reply(200, {"data": [GOOD], "has_more": False})
+
+    since = datetime(2026, 11, 30, 11, 5, 7, 123456, tzinfo=UTC)
+    (page,) = CONNECTOR.look_back(TARGET, fetch, since=since)
+    assert [found.entry_id for found in page.entries] == ["re_1"]
+    assert parse_qs(urlsplit(asked[0]).query)["since"] == ["2026-11-30T11:05:07Z"]
+    for missing in ("look_up.recent", "look_up"):
+        failed = failure(CONNECTOR.look_back(configured(drop=[missing]), fetch, since=since))
+        assert failed.reason == "not_offered"
+    assert len(asked) == 1
+
+
 def entry(**change):
     got = reply(200, {"data": [{**GOOD, **change}], "has_more": False})
     (page,) = CONNECTOR.look_up(TARGET, WANTED, lambda _: got, by="key")
@@ -547,6 +564,12 @@ def test_an_entry_keeps_what_it_was_made_of():
         (configured(("known_errors", [{"status": 400, "result": "confirmed"}])), "known_errors[0].result:"),
         (configured(drop=["look_up.cursor"]), "look_up: cursor and cursor_param go together"),
         (configured(drop=["look_up.key", "look_up.subject"]), "look_up: say how to ask"),
+        (
+            configured(("look_up.recent.query", {"k": "subject"})),
+            "look_up.recent.query.k: nothing is called 'subject'; there are since, account",
+        ),
+        (configured(("look_up.key.query", {"k": "since"})), "look_up.key.query.k: nothing is called 'since'"),
+        (configured(("look_up.recent.absent", {})), "look_up.recent: Additional properties are not allowed"),
         (configured(drop=["look_up.entry.roles"]), "look_up.entry: role and roles go together"),
     ],
 )
@@ -569,4 +592,4 @@ def test_a_right_expression_is_not_complained_about(body):
 
 
 def test_a_configuration_without_look_up_is_fine():
-    assert CONNECTOR.check_config(configured(drop=["look_up", "known_errors"]).config) == []
+    assert CONNECTOR.check_config(configured(drop=["look_up", "known_errors", "webhook"]).config) == []

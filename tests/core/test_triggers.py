@@ -11,7 +11,17 @@ from django.db.models import F
 
 from actions import triggers
 from actions.models import Attempt, Evidence, Intent, Observation, PolicySnapshot, Stop, Transition
-from reconciliation.models import Check, Comment, Decision, LedgerEntry, Match, Review, ReviewReason
+from reconciliation.models import (
+    Check,
+    Comment,
+    Decision,
+    Delivery,
+    Difference,
+    LedgerEntry,
+    Match,
+    Review,
+    ReviewReason,
+)
 from tests.core.life import whole_life
 from tests.core.test_constraints import entry, match
 from tests.factories import make_intent
@@ -29,7 +39,7 @@ NEVER_CHANGED: list[type[models.Model]] = [
     ReviewReason,
 ]
 # ... and these, of which some columns live on, but no row ever goes.
-NEVER_DELETED = [*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review, Stop]
+NEVER_DELETED = [*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review, Stop, Delivery, Difference]
 
 
 def refused(act: Callable[[], object]) -> bool:
@@ -56,6 +66,16 @@ def one_of_each() -> Intent:
     match(entry(downstream=intent.downstream), intent, "duplicate")
     Stop.objects.create(
         scope="customer", value="c-5", key="c-5", reason="x", placed_by="person:1", placed_at=intent.created_at
+    )
+    Delivery.objects.create(
+        downstream=intent.downstream,
+        delivery_id="evt_1",
+        received_at=intent.created_at,
+        evidence=intent.evidence.all()[0],
+        next_try_at=intent.created_at,
+    )
+    Difference.objects.create(
+        intent=intent, what="recover", amount_minor=100, currency="EUR", opened_at=intent.created_at
     )
     return intent
 

@@ -253,4 +253,5 @@ def test_a_look_before_sending_can_not_change_anything(world: World, monkeypatch
     intent = world.propose("order-62")
     world.send()
     assert world.read(intent).attempts.get().reason == "not_checked_first"
+    assert "a look before sending changes nothing" in world.read(intent).evidence.get(kind="answer").text
     assert world.posts(intent) == 0

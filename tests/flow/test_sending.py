@@ -254,6 +254,28 @@ def test_ringing_without_redis_fails_nobody(world: World, settings: Any) -> None
     assert world.read(intent).status == Status.RECORDED
 
 
+def test_after_a_ring_that_failed_nobody_waits_for_redis_for_a_while(monkeypatch: pytest.MonkeyPatch) -> None:
+    from redis.exceptions import TimeoutError as Frozen
+
+    tried: list[str] = []
+
+    def frozen(queue: str) -> Any:
+        tried.append(queue)
+        raise Frozen("no answer")
+
+    now = [100.0]
+    monkeypatch.setattr("actions.jobs.time.monotonic", lambda: now[0])
+    with monkeypatch.context() as patch:
+        patch.setattr("django_rq.get_queue", frozen)
+        assert [jobs.ring(jobs.SEND) for _ in range(5)] == [False] * 5
+        assert len(tried) == 1
+        now[0] += 2.1
+        assert jobs.ring(jobs.SEND) is False
+        assert len(tried) == 2
+    now[0] += 2.1
+    assert jobs.ring(jobs.SEND) is True
+
+
 def test_a_ring_that_arrives_eleven_times_sends_once(world: World) -> None:
     intent = world.propose("order-36")
     in_threads(11, lambda: jobs.send_due(budget_s=5))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from datetime import datetime
 from typing import Any
 
-from actions.connectors.base import Answer, By, Example, Fetch, Page, Target, Wanted
-from actions.connectors.http_json import answer, look_up, request
+from actions.connectors.base import Answer, By, Example, Fetch, Notice, Page, Target, Wanted
+from actions.connectors.http_json import answer, look_up, request, webhook
 from actions.connectors.http_json import config as rules
 from actions.connectors.http_json.example import EXAMPLE
 from actions.transport import Call, Reply
@@ -30,6 +31,14 @@ class HttpJson:
 
     def look_up(self, target: Target, wanted: Wanted, fetch: Fetch, *, by: By) -> Iterator[Page]:
         return look_up.look_up(target, wanted, fetch, by=by)
+
+    def look_back(self, target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page]:
+        return look_up.look_back(target, fetch, since=since)
+
+    def hear(
+        self, target: Target, *, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: datetime
+    ) -> Notice:
+        return webhook.hear(target, headers=headers, body=body, secrets=secrets, now=now)
 
 
 CONNECTOR = HttpJson()

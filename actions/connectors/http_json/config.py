@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import jmespath
@@ -15,12 +15,14 @@ SCOPE = (
     *("intent_id", "idempotency_key", "kind", "subject", "amount_minor", "amount", "currency"),
     *("params", "account"),
 )
+# ... and those in the question for what is recent, which is about no intent.
+RECENT_SCOPE = ("since", "account")
 HEADER_WORDS = ("secret", "account")
 PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
 
 # Which reasons each result of a known error can have; the first is the one when none is given.
 KNOWN_ERRORS: Mapping[str, tuple[str, ...]] = {
-    "refused": ("refused_by_downstream", "declined_by_downstream", "effect_exists_elsewhere"),
+    "refused": ("refused_by_downstream", "declined_by_downstream", "effect_exists_elsewhere", "payment_disputed"),
     "not_processed": ("not_processed", "rate_limited"),
     "no_answer": (
         *("unclear_status", "key_used_otherwise", "duplicate_request", "conflict", "rate_limited"),
@@ -53,6 +55,11 @@ _QUESTION = _object(
     path=_PATH,
     query=_NAMED_EXPRESSIONS,
     absent=_object("status when", status={"type": "integer", "minimum": 400, "maximum": 499}, when=_EXPRESSION),
+)
+_ENTRY = _object(
+    **_each(_EXPRESSION, "id role status key subject amount_minor amount currency booked_at"),
+    roles={"type": "object", "additionalProperties": {"enum": ["effect", "reversal", "fee", "unknown"]}},
+    states={"type": "object", "additionalProperties": {"enum": ["final", "pending", "failed"]}},
 )
 SCHEMA = _object(
     "send answer",
@@ -87,18 +94,13 @@ SCHEMA = _object(
         "items entry",
         key=_QUESTION,
         subject=_QUESTION,
+        recent=_object("path", path=_PATH, query=_NAMED_EXPRESSIONS),
         **_each(_EXPRESSION, "items more cursor"),
         cursor_param={"type": "string", "minLength": 1},
         max_pages={"type": "integer", "minimum": 1, "maximum": 1000},
-        entry=_object(
-            **_each(_EXPRESSION, "id role status key subject amount_minor amount currency booked_at"),
-            roles={
-                "type": "object",
-                "additionalProperties": {"enum": ["effect", "reversal", "fee", "unknown"]},
-            },
-            states={"type": "object", "additionalProperties": {"enum": ["final", "pending", "failed"]}},
-        ),
+        entry=_ENTRY,
     ),
+    webhook=_object("entries", **_each(_EXPRESSION, "entries topic at"), entry=_ENTRY),
 )
 _VALIDATOR = Draft202012Validator(SCHEMA)
 
@@ -113,7 +115,7 @@ def check(config: Mapping[str, Any]) -> list[str]:
 
 
 def _bad_expressions(config: Mapping[str, Any]) -> Iterator[str]:
-    for where, expression, about_intent in _expressions(config):
+    for where, expression, scope in _expressions(config):
         try:
             tree = jmespath.compile(expression).parsed
         except ValueError as exc:  # every error of jmespath is one
@@ -121,31 +123,34 @@ def _bad_expressions(config: Mapping[str, Any]) -> Iterator[str]:
             continue
         for name in sorted(_functions(tree) - set(Functions.FUNCTION_TABLE)):
             yield f"{where}: there is no JMESPath function {name}()"
-        for name in sorted(_roots(tree) - set(SCOPE)) if about_intent else ():
-            yield f"{where}: nothing is called {name!r}; there are {', '.join(SCOPE)}"
+        for name in sorted(_roots(tree) - set(scope)) if scope else ():
+            yield f"{where}: nothing is called {name!r}; there are {', '.join(scope)}"
 
 
-def _expressions(config: Mapping[str, Any]) -> Iterator[tuple[str, str, bool]]:
-    """(where, expression, whether it reads the intent rather than an answer)"""
+def _expressions(config: Mapping[str, Any]) -> Iterator[tuple[str, str, Sequence[str]]]:
+    """(where, expression, the names that it may read; empty: it reads an answer)"""
     send, answer, look_up = config["send"], config["answer"], config.get("look_up", {})
-    yield from (("send.path", found, True) for found in PLACEHOLDER.findall(send["path"]))
+    yield from (("send.path", found, SCOPE) for found in PLACEHOLDER.findall(send["path"]))
     if "body" in send:
-        yield "send.body", send["body"], True
+        yield "send.body", send["body"], SCOPE
     not_expressions = {"confirmed", "pending", "failed", "trust_id_alone"}
-    yield from ((f"answer.{name}", answer[name], False) for name in answer if name not in not_expressions)
+    yield from ((f"answer.{name}", answer[name], ()) for name in answer if name not in not_expressions)
     for number, rule in enumerate(config.get("known_errors", ())):
         if "when" in rule:
-            yield f"known_errors[{number}].when", rule["when"], False
-    for by in ("key", "subject"):
+            yield f"known_errors[{number}].when", rule["when"], ()
+    for by, scope in (("key", SCOPE), ("subject", SCOPE), ("recent", RECENT_SCOPE)):
         question = look_up.get(by, {"path": ""})
-        yield from ((f"look_up.{by}.path", found, True) for found in PLACEHOLDER.findall(question["path"]))
-        yield from ((f"look_up.{by}.query.{k}", v, True) for k, v in question.get("query", {}).items())
+        yield from ((f"look_up.{by}.path", found, scope) for found in PLACEHOLDER.findall(question["path"]))
+        yield from ((f"look_up.{by}.query.{k}", v, scope) for k, v in question.get("query", {}).items())
         if "absent" in question:
-            yield f"look_up.{by}.absent.when", question["absent"]["when"], False
-    yield from ((f"look_up.{k}", look_up[k], False) for k in ("items", "more", "cursor") if k in look_up)
-    for name, expression in look_up.get("entry", {}).items():
-        if name not in ("roles", "states"):
-            yield f"look_up.entry.{name}", expression, False
+            yield f"look_up.{by}.absent.when", question["absent"]["when"], ()
+    webhook = config.get("webhook", {})
+    yield from ((f"look_up.{k}", look_up[k], ()) for k in ("items", "more", "cursor") if k in look_up)
+    yield from ((f"webhook.{k}", webhook[k], ()) for k in ("topic", "entries", "at") if k in webhook)
+    for where, section in (("look_up", look_up), ("webhook", webhook)):
+        for name, expression in section.get("entry", {}).items():
+            if name not in ("roles", "states"):
+                yield f"{where}.entry.{name}", expression, ()
 
 
 def _functions(tree: Mapping[str, Any]) -> set[str]:
@@ -180,6 +185,8 @@ def _contradictions(config: Mapping[str, Any]) -> Iterator[str]:
     yield from _about_statuses(config)
     if "look_up" in config:
         yield from _about_look_up(config["look_up"])
+    if "webhook" in config:
+        yield from _about_webhook(config["webhook"], look_up=config.get("look_up"))
 
 
 def _about_money(where: str, section: Mapping[str, Any]) -> Iterator[str]:
@@ -212,12 +219,22 @@ def _about_statuses(config: Mapping[str, Any]) -> Iterator[str]:
 
 
 def _about_look_up(look_up: Mapping[str, Any]) -> Iterator[str]:
-    entry = look_up["entry"]
-    yield from _about_money("look_up.entry", entry)
+    yield from _about_entry("look_up.entry", look_up["entry"])
     if ("cursor" in look_up) != ("cursor_param" in look_up) or ("more" in look_up and "cursor" not in look_up):
         yield "look_up: cursor and cursor_param go together, and more needs both"
     if not ("key" in look_up or "subject" in look_up):
         yield "look_up: say how to ask, by key or by subject"
+
+
+def _about_webhook(webhook: Mapping[str, Any], *, look_up: Mapping[str, Any] | None) -> Iterator[str]:
+    if "entry" in webhook:
+        yield from _about_entry("webhook.entry", webhook["entry"])
+    elif look_up is None:
+        yield "webhook: without look_up it needs an entry of its own, to say how one is read"
+
+
+def _about_entry(where: str, entry: Mapping[str, Any]) -> Iterator[str]:
+    yield from _about_money(where, entry)
     for name, table in (("role", "roles"), ("status", "states")):
         if (name in entry) != (table in entry):
-            yield f"look_up.entry: {name} and {table} go together"
+            yield f"{where}: {name} and {table} go together"

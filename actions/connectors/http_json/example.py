@@ -2,12 +2,28 @@
 
 from __future__ import annotations
 
-from actions.connectors.base import Example, Target, Wanted
+from collections.abc import Mapping
+from datetime import datetime
+
+from standardwebhooks import Webhook
+
+from actions.connectors.base import Example, ExampleWebhook, Target, Wanted
 
 _REFUND = (
     '{"id":"re_1","order":"order-4812","amount_minor":5000,"currency":"EUR","status":"succeeded",'
     '"idempotency_key":"key-1","created":1795000000,"type":"refund"}'
 )
+
+
+def sign(body: bytes, at: datetime, secret: str) -> Mapping[str, str]:
+    """What a sender of Standard Webhooks sends along."""
+    return {
+        "webhook-id": "evt_1",
+        "webhook-timestamp": str(int(at.timestamp())),
+        "webhook-signature": Webhook(secret).sign("evt_1", at, body.decode()),
+    }
+
+
 _OTHER = _REFUND.replace("re_1", "re_0").replace("key-1", "key-0")
 EXAMPLE = Example(
     target=Target(
@@ -55,6 +71,7 @@ EXAMPLE = Example(
                     "query": {"idempotency_key": "idempotency_key", "limit": "'100'"},
                 },
                 "subject": {"path": "/v1/ledger", "query": {"order": "subject", "limit": "'100'"}},
+                "recent": {"path": "/v1/ledger", "query": {"since": "since", "limit": "'100'"}},
                 "items": "data",
                 "more": "has_more",
                 "cursor": "data[-1].id",
@@ -72,6 +89,7 @@ EXAMPLE = Example(
                     "booked_at": "created",
                 },
             },
+            "webhook": {"topic": "type", "at": "timestamp", "entries": "data"},
         },
     ),
     wanted=Wanted(
@@ -90,5 +108,10 @@ EXAMPLE = Example(
     pages=(
         f'{{"data":[{_OTHER}],"has_more":true}}',
         f'{{"data":[{_REFUND}],"has_more":false}}',
+    ),
+    webhook=ExampleWebhook(
+        body=f'{{"type":"refund.created","timestamp":"2026-11-18T11:06:40Z","data":{_REFUND}}}',
+        secret="whsec_bWFkZSB1cCBmb3IgdGVzdHM=",  # noqa: S106
+        sign=sign,
     ),
 )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,38 +11,39 @@ from actions import transport
 from actions.connectors.base import By, Entry, Fetch, LookupFailed, NotSendable, Page, Target, Wanted, text_of
 from actions.connectors.http_json.answer import holds, money, parse
 from actions.connectors.http_json.request import fill, headers_of, scope_of
+from actions.connectors.paging import MAX_PAGES, complete, follow
 from actions.connectors.values import Unreadable, evaluate, identifier, moment, word
 from actions.transport import Call, Reply
 
-MAX_PAGES = 100
-
 
 def look_up(target: Target, wanted: Wanted, fetch: Fetch, *, by: By) -> Iterator[Page]:
-    look_up = target.config.get("look_up", {})
-    if by not in look_up:
+    spec = target.config.get("look_up", {})
+    if by not in spec:
         raise LookupFailed("not_offered", f"{target.name} can't be asked by {by}.")
-    pages: list[Page] = []
-    cursors: set[str] = set()
-    cursor: str | None = None
-    try:
-        for _ in range(look_up.get("max_pages", MAX_PAGES)):
-            call = _question(target, wanted, by, cursor)
-            page, cursor = _page(look_up, by, call, fetch(call))
-            pages.append(page)
-            yield page
-            if cursor is None:
-                return
-            if cursor in cursors:
-                raise LookupFailed("repeated_cursor", f"The cursor {cursor!r} came twice.")
-            cursors.add(cursor)
-        raise LookupFailed("too_many_pages", f"There are more than {len(pages)} pages.")
-    except LookupFailed as failed:
-        failed.pages = tuple(pages)
-        raise
+
+    yield from _pages(target, by, scope_of(target, wanted), fetch)
 
 
-def _question(target: Target, wanted: Wanted, by: By, cursor: str | None) -> Call:
-    look_up, scope = target.config["look_up"], scope_of(target, wanted)
+def look_back(target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page]:
+    """Everything booked since then, whoever did it."""
+    if "recent" not in target.config.get("look_up", {}):
+        raise LookupFailed("not_offered", f"{target.name} can't be asked for what is recent.")
+    when = since.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
+    yield from _pages(target, "recent", {"since": when, "account": target.account}, fetch)
+
+
+def _pages(target: Target, by: str, scope: Mapping[str, Any], fetch: Fetch) -> Iterator[Page]:
+    spec = target.config["look_up"]
+
+    def ask(cursor: str | None) -> tuple[Page, str | None]:
+        call = _question(target, scope, by, cursor)
+        return _page(spec, by, call, fetch(call))
+
+    yield from follow(ask, max_pages=spec.get("max_pages", MAX_PAGES))
+
+
+def _question(target: Target, scope: Mapping[str, Any], by: str, cursor: str | None) -> Call:
+    look_up = target.config["look_up"]
     try:
         query = {name: word(evaluate(how, scope)) for name, how in look_up[by].get("query", {}).items()}
         if None in query.values():  # without its filter a question would be about everything
@@ -58,12 +60,9 @@ def _question(target: Target, wanted: Wanted, by: By, cursor: str | None) -> Cal
     return call
 
 
-def _page(look_up: Mapping[str, Any], by: By, call: Call, reply: Reply) -> tuple[Page, str | None]:
+def _page(look_up: Mapping[str, Any], by: str, call: Call, reply: Reply) -> tuple[Page, str | None]:
     """One page and the cursor of the next, None at the end. `pages` of what it raises is the caller's."""
-    if not reply.complete:
-        text = transport.REASONS[reply.reason]
-        raise LookupFailed(reply.reason, text, http_status=reply.status, body=text_of(reply.body))
-    document, status, body = parse(reply), reply.status or 0, text_of(reply.body)
+    document, status, body = parse(complete(reply)), reply.status or 0, text_of(reply.body)
     absent = look_up[by].get("absent")
     if absent and absent["status"] == status and holds(absent["when"], document):
         return Page(call.url, status, (), body), None
@@ -76,7 +75,7 @@ def _page(look_up: Mapping[str, Any], by: By, call: Call, reply: Reply) -> tuple
             raise Unreadable("the page holds no list of entries")
         cursor = _next(look_up, document)
         reason = "unreadable_entry"
-        entries = tuple(_entry(look_up["entry"], item) for item in items)
+        entries = tuple(entry_of(look_up["entry"], item) for item in items)
     except Unreadable as exc:
         raise LookupFailed(reason, str(exc), http_status=status, body=body) from exc
     return Page(call.url, status, entries, body), cursor
@@ -97,7 +96,8 @@ def _next(look_up: Mapping[str, Any], document: Any) -> str | None:
     return cursor
 
 
-def _entry(spec: Mapping[str, Any], item: Any) -> Entry:
+def entry_of(spec: Mapping[str, Any], item: Any) -> Entry:
+    """One row of the ledger, wherever it was shown. Raises Unreadable."""
     if not isinstance(item, dict):
         raise Unreadable("an entry is not an object")
 

@@ -33,6 +33,7 @@ class Command(BaseCommand):
         parser.add_argument("--fresh", action="store_true", help="empty the data folder first")
         parser.add_argument("--no-traffic", action="store_true", help="only what you propose yourself")
         parser.add_argument("--print-json", action="store_true", help="one line of JSON instead of the banner")
+        parser.add_argument("--stripe", action="store_true", help="with localstripe beside the sandbox")
         parser.add_argument("--workers-rq", type=int, default=2, help="processes that send and check")
         parser.add_argument("--clocks", type=int, default=1, help="processes that sweep")
 
@@ -115,6 +116,7 @@ def _start(supervisor: Supervisor, data: Path, options: dict[str, Any]) -> dict[
     redis = parts.redis(redis_socket, log=log("redis"))
     sandbox = parts.sandbox(port=sandbox_port, books=data / "books.sqlite3", log=log("sandbox"))
     supervisor.launch(redis, sandbox)
+    stripe_url = _start_stripe(supervisor, log("stripe")) if options["stripe"] else ""
     migrating.migrate()
     supervisor.check_stop()
 
@@ -130,7 +132,8 @@ def _start(supervisor: Supervisor, data: Path, options: dict[str, Any]) -> dict[
     ]
     supervisor.launch(web, *workers, *clocks)
     # While they start: hashing six passwords takes a while.
-    tokens, known = seeding.seed(sandbox_url=sandbox_url), seeding.known_request_keys()
+    tokens = seeding.seed(sandbox_url=sandbox_url, stripe_url=stripe_url)
+    known = seeding.known_request_keys()
     connections.close_all()
     supervisor.await_answers()
     _make_cases(base_url, sandbox_url, tokens["billing-bot"], known)
@@ -150,7 +153,23 @@ def _start(supervisor: Supervisor, data: Path, options: dict[str, Any]) -> dict[
         "web_pid": web.pid,
         "redis_pid": redis.pid,
         "sandbox_pid": sandbox.pid,
-    }
+    } | (_stripe_facts(stripe_url) if stripe_url else {})
+
+
+def _start_stripe(supervisor: Supervisor, log: Path) -> str:
+    """Starts localstripe and returns where it is; the workers find its key in their environment."""
+    from config.demo import stripe  # noqa: PLC0415  a development dependency, needed here only
+
+    port = _free_port()
+    os.environ["LANDED_DEMO_STRIPE_KEY"] = stripe.SECRET
+    supervisor.launch(stripe.part(port, log=log))
+    return f"http://127.0.0.1:{port}"
+
+
+def _stripe_facts(url: str) -> dict[str, Any]:
+    from config.demo import stripe  # noqa: PLC0415
+
+    return {"stripe_url": url, "stripe_charges": stripe.seed(url)}
 
 
 def _make_cases(base_url: str, sandbox_url: str, token: str, known: frozenset[str]) -> None:
@@ -191,5 +210,21 @@ Landed runs at {facts["base_url"]}/
       -H 'Content-Type: application/json' -H 'Idempotency-Key: "first-try"' -H 'Prefer: wait=10' \\
       -d '{{"kind": "refund", "subject": "order-4812", "amount": "50.00", "currency": "EUR"}}'
 
-Ctrl-C stops all of it; the data stays for the next time (--fresh begins anew).
+{_stripe_words(facts)}Ctrl-C stops all of it; the data stays for the next time (--fresh begins anew).
+"""
+
+
+def _stripe_words(facts: dict[str, Any]) -> str:
+    if "stripe_url" not in facts:
+        return ""
+    charge, *others = facts["stripe_charges"]
+    return f"""  Refund a card payment of 200.00 EUR, or a part of it, at {facts["stripe_url"]}
+  (others: {", ".join(others[:3])}, …):
+
+    curl -sX POST {facts["base_url"]}/api/v1/intents \\
+      -H 'Authorization: Bearer {facts["agent_token"]}' \\
+      -H 'Content-Type: application/json' -H 'Idempotency-Key: "first-card"' -H 'Prefer: wait=10' \\
+      -d '{{"kind": "card_refund", "subject": "order-1", "amount": "20.00", "currency": "EUR",
+           "params": {{"charge": "{charge}"}}}}'
+
 """

@@ -1,20 +1,11 @@
-"""What holds for every connector, built in or installed: plain functions that assert it. Pure.
-
-A package runs them in its own tests, after it is installed (`pip install -e .` is enough):
-
-    @pytest.mark.parametrize("holds", contract.CHECKS, ids=contract.name_of)
-    def test_it_keeps_the_contract(holds):
-        holds(registry.get("my_connector"))
-
-Everything is judged on the connector's own `example`. Nothing here needs a network, a database or Django.
-"""
+"""What every connector has to do: build a call, read an answer, look into a ledger. Pure."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from typing import Any, Final
+from typing import Final
 
 from actions import transport
 from actions.connectors import registry
@@ -28,9 +19,8 @@ from actions.connectors.base import (
     Result,
     redact_call,
 )
+from actions.connectors.contract.asking import SHOWS_NOTHING, Check, broken, reply, same
 from actions.transport import Call, Phase, Reason, Reply
-
-Check = Callable[[Connector], None]
 
 _ERRORS: Final = (
     *((status, Result.REFUSED, "refused_by_downstream") for status in (400, 401, 403, 404, 405, 410, 415, 422)),
@@ -41,43 +31,18 @@ _ERRORS: Final = (
     *((status, Result.NO_ANSWER, "server_error") for status in (500, 501, 502, 503, 504, 520, 599)),
     *((status, Result.NO_ANSWER, "unclear_status") for status in (600, 999)),
 )
-_SHOWS_NOTHING: Final = (
-    *(b"", b"<h1>Sign in</h1>", b"null", b"true", b"7", b'"ok"', b"[]", b"{}", b'{"id": ', b"\xff\xfe"),
-    *(b"[" * 100_000, b'{"id": NaN}', b"1" * 10_000),
-)
-
-
-def name_of(check: Check) -> str:
-    """For pytest's `ids`."""
-    return str(getattr(check, "__name__", "check"))
-
-
-def reply(status: int, body: bytes | str = b"", **headers: str) -> Reply:
-    """A whole answer as the transport hands it on; headers with underscores for dashes."""
-    raw = body.encode() if isinstance(body, str) else body
-    names = {name.replace("_", "-"): value for name, value in headers.items()}
-    return Reply(Phase.DONE, Reason.OK, status, names, raw, elapsed_ms=1)
-
-
-def broken(phase: Phase, reason: Reason, status: int | None = None, body: bytes = b"") -> Reply:
-    """An answer that stopped at `phase`."""
-    return Reply(phase, reason, status, {}, body, elapsed_ms=1)
-
-
-def _same(found: Any, wanted: Any, about: str) -> None:
-    assert found == wanted, f"{about}: {found!r}, not {wanted!r}"
 
 
 def _read(connector: Connector, got: Reply) -> Answer:
     answer = connector.read(connector.example.target, connector.example.wanted, got)
     assert answer.reason in REASONS, f"{answer.reason!r} is none of base.REASONS"
-    _same(answer.http_status, got.status, "the answer's http_status")
+    same(answer.http_status, got.status, "the answer's http_status")
     return answer
 
 
 def _judged(connector: Connector, got: Reply, result: Result, reason: str) -> Answer:
     answer = _read(connector, got)
-    _same((answer.result, answer.reason), (result, reason), f"status {got.status}, {got.phase.name}, {got.reason}")
+    same((answer.result, answer.reason), (result, reason), f"status {got.status}, {got.phase.name}, {got.reason}")
     return answer
 
 
@@ -89,7 +54,7 @@ def it_has_the_name_it_is_found_by(connector: Connector) -> None:
 
 
 def its_example_is_a_valid_configuration(connector: Connector) -> None:
-    _same(connector.check_config(connector.example.target.config), [], "problems of the example's config")
+    same(connector.check_config(connector.example.target.config), [], "problems of the example's config")
 
 
 def an_unknown_setting_is_a_problem(connector: Connector) -> None:
@@ -104,7 +69,7 @@ def an_unknown_setting_is_a_problem(connector: Connector) -> None:
 def it_builds_the_same_bytes_every_time(connector: Connector) -> None:
     example = connector.example
     calls = [connector.build(example.target, example.wanted) for _ in range(2)]
-    _same(calls[0], calls[1], "the second call")
+    same(calls[0], calls[1], "the second call")
     transport.check(calls[0])
     assert calls[0].url.startswith(example.target.base_url), f"{calls[0].url} is not below base_url"
 
@@ -132,9 +97,9 @@ def what_is_stored_of_a_call_holds_no_secret(connector: Connector) -> None:
 def the_right_answer_confirms(connector: Connector) -> None:
     wanted = connector.example.wanted
     answer = _judged(connector, reply(200, connector.example.confirmed), Result.CONFIRMED, "confirmed")
-    _same(answer.differs, (), "what differs")
+    same(answer.differs, (), "what differs")
     assert answer.external_id, "a confirmation without the downstream's id"
-    _same((answer.amount_minor, answer.currency), (wanted.amount_minor, wanted.currency), "the confirmed amount")
+    same((answer.amount_minor, answer.currency), (wanted.amount_minor, wanted.currency), "the confirmed amount")
 
 
 def a_replayed_confirmation_is_one(connector: Connector) -> None:
@@ -160,18 +125,18 @@ def a_declined_one_is_refused(connector: Connector) -> None:
 def another_amount_is_no_answer_and_says_what_differs(connector: Connector) -> None:
     if connector.example.other_amount is not None:
         answer = _judged(connector, reply(200, connector.example.other_amount), Result.NO_ANSWER, "answer_differs")
-        _same(answer.differs, ("amount_minor",), "what differs")
+        same(answer.differs, ("amount_minor",), "what differs")
 
 
 def a_success_that_shows_nothing_is_no_answer(connector: Connector) -> None:
-    for body in _SHOWS_NOTHING:
-        _same(_read(connector, reply(200, body)).result, Result.NO_ANSWER, f"200 with {body[:12]!r}")
+    for body in SHOWS_NOTHING:
+        same(_read(connector, reply(200, body)).result, Result.NO_ANSWER, f"200 with {body[:12]!r}")
 
 
 def a_half_sent_confirmation_is_no_answer(connector: Connector) -> None:
     whole = connector.example.confirmed.encode()
     for length in range(len(whole)):
-        _same(_read(connector, reply(200, whole[:length])).result, Result.NO_ANSWER, f"the first {length} bytes")
+        same(_read(connector, reply(200, whole[:length])).result, Result.NO_ANSWER, f"the first {length} bytes")
 
 
 def an_error_means_what_its_status_means(connector: Connector) -> None:
@@ -228,12 +193,12 @@ def a_look_up_follows_every_page(connector: Connector) -> None:
     wanted, bodies = connector.example.wanted, connector.example.pages
     asked, pages = _look_up(connector, [reply(200, body) for body in bodies])
     seen = list(pages)
-    _same([page.body for page in seen], list(bodies), "the bodies of the pages")
+    same([page.body for page in seen], list(bodies), "the bodies of the pages")
     assert len({call.url for call in asked}) == len(bodies) > 1, "the example needs pages, each at its own address"
     assert all(call.method == "GET" and call.body is None for call in asked), "a look-up only reads"
     ours = [e for page in seen for e in page.entries if e.key == wanted.idempotency_key]
-    _same([(e.role, e.state) for e in ours], [("effect", "final")], "the entries with the intent's key")
-    _same((ours[0].amount_minor, ours[0].currency), (wanted.amount_minor, wanted.currency), "the entry's amount")
+    same([(e.role, e.state) for e in ours], [("effect", "final")], "the entries with the intent's key")
+    same((ours[0].amount_minor, ours[0].currency), (wanted.amount_minor, wanted.currency), "the entry's amount")
     assert ours[0].entry_id, "an entry without its id"
     assert ours[0] in seen[-1].entries, "the example's last page holds the entry"
 
@@ -252,23 +217,23 @@ def a_look_up_that_breaks_on_its_way_fails_and_keeps_what_it_saw(connector: Conn
         broken(Phase.CONNECT, Reason.CONNECT_REFUSED),
     ):
         _, pages = _look_up(connector, [reply(200, first), bad])
-        _same(next(pages).body, first, "the first page")
+        same(next(pages).body, first, "the first page")
         failed = _failure(pages)
-        _same([page.body for page in failed.pages], [first], "the pages of the failure")
-        _same(failed.http_status, bad.status, "the failure's http_status")
+        same([page.body for page in failed.pages], [first], "the pages of the failure")
+        same(failed.http_status, bad.status, "the failure's http_status")
 
 
 def a_page_that_is_not_plainly_whole_is_no_view(connector: Connector) -> None:
     for status in (202, 203, 206):
         _, pages = _look_up(connector, [reply(status, connector.example.pages[-1])])
         failed = _failure(pages)
-        _same((failed.reason, failed.http_status), ("http_error", status), f"a page with {status}")
+        same((failed.reason, failed.http_status), ("http_error", status), f"a page with {status}")
 
 
 def a_ledger_that_goes_in_a_circle_is_left(connector: Connector) -> None:
     _, pages = _look_up(connector, [reply(200, connector.example.pages[0])] * 5)
     failed = _failure(pages)
-    _same((failed.reason, len(failed.pages)), ("repeated_cursor", 2), "the same page again and again")
+    same((failed.reason, len(failed.pages)), ("repeated_cursor", 2), "the same page again and again")
 
 
 CHECKS: Final[tuple[Check, ...]] = (

@@ -1,0 +1,56 @@
+"""Reading a ledger page by page: what is the same for every connector. Pure but for the `ask` that is handed in."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from actions import transport
+from actions.canonical import BadJson, read_json
+from actions.connectors.base import LookupFailed, Page, text_of
+from actions.transport import Reply
+
+MAX_PAGES = 100
+
+# One page, asked for with a cursor (None: the first), and the cursor of the next (None: there is none).
+Ask = Callable[[str | None], tuple[Page, str | None]]
+
+
+def follow(ask: Ask, *, max_pages: int = MAX_PAGES) -> Iterator[Page]:
+    """Every page, in order. Raises LookupFailed, with the pages seen before, when the view is not complete."""
+    pages: list[Page] = []
+    cursors: set[str] = set()
+    cursor: str | None = None
+    try:
+        for _ in range(max_pages):
+            page, cursor = ask(cursor)
+            pages.append(page)
+            yield page
+            if cursor is None:
+                return
+            if cursor in cursors:
+                raise LookupFailed("repeated_cursor", f"The cursor {cursor!r} came twice.")
+            cursors.add(cursor)
+        raise LookupFailed("too_many_pages", f"There are more than {len(pages)} pages.")
+    except LookupFailed as failed:
+        failed.pages = tuple(pages)
+        raise
+
+
+def complete(reply: Reply) -> Reply:
+    """`reply`, if it arrived whole, whatever its status. Raises LookupFailed."""
+    if not reply.complete:
+        text = transport.REASONS[reply.reason]
+        raise LookupFailed(reply.reason, text, http_status=reply.status, body=text_of(reply.body))
+    return reply
+
+
+def document_of(reply: Reply) -> Any:
+    """The JSON of a whole 200: a 206 would be part of a view, a 202 none yet. Raises LookupFailed."""
+    status, body = complete(reply).status, text_of(reply.body)
+    if status != 200:
+        raise LookupFailed("http_error", f"HTTP {status}.", http_status=status, body=body)
+    try:
+        return read_json(reply.body)
+    except BadJson as wrong:
+        raise LookupFailed("unreadable_page", str(wrong), http_status=status, body=body) from wrong

@@ -1,0 +1,1 @@
+"""The HTTP API of `reconciliation`: webhooks in, and what services saw that look with code of their own."""

@@ -1,0 +1,239 @@
+"""The reverse look: a downstream's books are looked through for what nobody asked about.
+
+Claim, look, store: three steps, so that the network is never inside a transaction. It settles nothing: what it shows
+is stored, and intents whose key an entry bears are looked up as always. What no intent explains becomes a case
+(`orphans`).
+"""
+
+import logging
+import time
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import IntegrityError, InterfaceError, OperationalError, close_old_connections, transaction
+from django.db.models import F, Q, QuerySet
+from rq.exceptions import AbandonedJobError
+from rq.timeouts import BaseTimeoutException
+
+from actions import breakers, dispatch, evidence, loop, times, transport
+from actions.connectors import registry
+from actions.connectors.base import Entry, LooksBack, LookupFailed, Page, Target
+from actions.locking import for_change
+from actions.models import Downstream, Evidence, EvidenceKind, Intent, Line
+from actions.transport import Call, Reply
+from reconciliation import checks, entries
+from reconciliation.checks import Looked
+from reconciliation.models import LedgerEntry, LookBack, Match
+
+log = logging.getLogger(__name__)
+
+# What is booked late, or with an older time, is still seen: each look goes back so far behind the one before, and
+# the lag of the book.
+_OVERLAP = timedelta(hours=1)
+# A look may take so long; whoever claimed it and never came back has lost it a little later.
+_LONGEST = timedelta(minutes=1)
+_CLAIM = _LONGEST + timedelta(minutes=1)
+# So many entries are stored in one transaction.
+_AT_ONCE = 1_000
+
+
+@dataclass(frozen=True)
+class Claimed:
+    """One downstream's books, ours to look through; with everything that it needs and no database."""
+
+    downstream_id: int
+    connector: str
+    target: Target
+    since: datetime
+    started_at: datetime
+    until: datetime
+
+
+def anything_due(now: datetime) -> bool:
+    """Whether workers would find books to look through."""
+    return _due(now).exists()
+
+
+def _due(now: datetime) -> QuerySet[Downstream]:
+    never_yet = Q(look_back=None)
+    found = Downstream.objects.filter(never_yet | Q(look_back__next_at__lte=now), look_back_s__isnull=False)
+    return found.exclude(pk__in=breakers.waiting(Line.LOOKING, now=now))
+
+
+def claim(*, limit: int) -> list[Claimed]:
+    """Claims at most `limit` downstreams that are due, each by one conditional UPDATE."""
+    now = times.now()
+    due = list(_due(now).order_by(F("look_back__next_at").asc(nulls_first=True), "pk")[:limit])
+    claimed = [_claim_one(downstream, now) for downstream in due]
+    return [one for one in claimed if one is not None]
+
+
+def _claim_one(downstream: Downstream, now: datetime) -> Claimed | None:
+    with transaction.atomic():
+        row, _ = LookBack.objects.get_or_create(downstream=downstream, defaults={"next_at": now})
+        until = now + _CLAIM
+        if row.next_at > now or not LookBack.objects.filter(pk=row.pk, next_at=row.next_at).update(next_at=until):
+            return None
+        if downstream.pk in breakers.open_ones(Line.LOOKING):
+            a_look = timedelta(milliseconds=2 * downstream.deadline_ms)
+            breakers.took_probe(downstream.pk, Line.LOOKING, now=now, at_least=a_look)
+    overlap = timedelta(seconds=downstream.lag_s) + _OVERLAP
+    return Claimed(
+        downstream_id=downstream.pk,
+        connector=downstream.connector,
+        target=dispatch.target_of(downstream),
+        # The first look begins a little before now: what was booked before Landed came is nobody's case.
+        since=(row.through or now) - overlap,
+        started_at=now,
+        until=until,
+    )
+
+
+def look(claimed: Claimed) -> Looked:
+    """Every page since then. Touches no database; runs in a thread. A connector that breaks saw nothing that
+    counts."""
+    limits = transport.Limits(
+        connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
+    )
+    stop_at = time.monotonic() + _LONGEST.total_seconds()
+
+    def fetch(call: Call) -> Reply:
+        if time.monotonic() > stop_at:
+            raise LookupFailed("too_many_pages", f"After {_LONGEST.total_seconds():.0f} s there was still more.")
+        return transport.send(call, limits)
+
+    pages: list[Page] = []
+    try:
+        connector = registry.get(claimed.connector)
+        if not isinstance(connector, LooksBack):
+            return Looked(pages=(), problem=f"not_offered: The connector {claimed.connector} doesn't look back.")
+        for page in connector.look_back(claimed.target, fetch, since=claimed.since):
+            pages.append(page)
+    except LookupFailed as failed:
+        return Looked(pages=tuple(pages), problem=f"{failed.reason}: {failed.message}")
+    except Exception as bug:
+        log.exception("connector %s can't look back", claimed.connector)
+        return Looked(pages=tuple(pages), problem=f"connector_error: {bug!r}")
+    return Looked(pages=tuple(pages))
+
+
+def save(claimed: Claimed, looked: Looked) -> None:
+    """Stores what was seen, in pieces, and then how far the books were looked through."""
+    downstream = Downstream.objects.get(pk=claimed.downstream_id)
+    told: set[str] = set()
+    for pages in _pieces(looked.pages):
+        told |= _store(downstream, pages, claimed)
+    _ask_for_looks(downstream, told)
+    with transaction.atomic():
+        row = for_change(LookBack).get(downstream=downstream)
+        now = times.now()
+        if row.next_at == claimed.until:
+            row.next_at = now + timedelta(seconds=downstream.look_back_s or 0)
+        row.problem = looked.problem[:300]
+        if not looked.problem:
+            row.through = max(row.through or claimed.started_at, claimed.started_at)
+            row.finished_at = now
+        row.save(update_fields=["next_at", "problem", "through", "finished_at"])
+        checks._tell_breaker(downstream, looked, now)
+
+
+def _pieces(pages: Sequence[Page]) -> Iterable[list[Page]]:
+    """So many pages at a time that no transaction gets long. Entries without an id are counted over all of them."""
+    if any(entry.entry_id is None for page in pages for entry in page.entries):
+        yield list(pages)
+        return
+    piece: list[Page] = []
+    for page in pages:
+        piece.append(page)
+        if sum(len(one.entries) for one in piece) >= _AT_ONCE:
+            yield piece
+            piece = []
+    if piece:
+        yield piece
+
+
+def _store(downstream: Downstream, pages: list[Page], claimed: Claimed) -> set[str]:
+    """The keys of what is new. Only pages that say something new are kept as evidence: the same pages are seen again
+    and again."""
+    with transaction.atomic():
+        now = times.now()
+        known = _known(downstream, pages)
+        fresh = [page for page in pages if any(_is_news(entry, known) for entry in page.entries)]
+        old = [entry.entry_id for page in pages if page not in fresh for entry in page.entries]
+        kept = [(page, _keep(page, claimed, now)) for page in fresh]
+        entries.store_pages(downstream, kept, now=now, as_of=claimed.started_at)
+        seen_again = LedgerEntry.objects.filter(downstream=downstream, book="api", entry_id__in=old)
+        seen_again.filter(last_seen_at__lt=claimed.started_at).update(last_seen_at=claimed.started_at)
+    return {entry.key for page in fresh for entry in page.entries if entry.key and _is_news(entry, known)}
+
+
+def _known(downstream: Downstream, pages: Iterable[Page]) -> dict[str, LedgerEntry]:
+    ids = [entry.entry_id for page in pages for entry in page.entries if entry.entry_id]
+    return {row.entry_id: row for row in LedgerEntry.objects.filter(downstream=downstream, entry_id__in=ids)}
+
+
+def _is_news(entry: Entry, known: dict[str, LedgerEntry]) -> bool:
+    row = known.get(entry.entry_id) if entry.entry_id else None
+    return row is None or row.state != entry.state or row.amount_minor != entry.amount_minor
+
+
+def _keep(page: Page, claimed: Claimed, now: datetime) -> Evidence:
+    return evidence.store(
+        intent_id=None,
+        kind=EvidenceKind.PAGE,
+        source=page.url,
+        content=page.body,
+        now=now,
+        secrets=[claimed.target.secret],
+    )
+
+
+def _ask_for_looks(downstream: Downstream, keys: set[str]) -> None:
+    """Intents whose key is new in the book are looked up soon, unless it is what settled them already."""
+    concerned = Intent.objects.filter(
+        downstream=downstream, idempotency_key__in=keys, status__in=checks.LOOKED_AT, lease_until=None
+    )
+    for pk in list(concerned.values_list("pk", flat=True)):
+        _ask_for_look(pk)
+
+
+def _ask_for_look(intent_id: UUID) -> None:
+    with transaction.atomic():
+        intent = for_change(Intent).get(pk=intent_id)
+        now = times.now()
+        if intent.lease_until is None and not (intent.settled and _is_what_settled_it(intent)):
+            checks.ask_for_look(intent_id, at=now, now=now)
+
+
+def _is_what_settled_it(intent: Intent) -> bool:
+    """Whether all that the book shows under its key is the entry that confirmed it, or was judged in that state."""
+    shown = LedgerEntry.objects.filter(downstream=intent.downstream_id, key=intent.idempotency_key)
+    ties = Match.objects.filter(intent=intent, released_at=None).values_list("entry_id", "entry_state")
+    tied = set(ties)
+    return all(
+        (row.pk, row.state) in tied or (intent.status == "confirmed" and row.entry_id == intent.external_id)
+        for row in shown
+    )
+
+
+def run(*, budget_s: float, slots: int = 2) -> int:
+    """Looks through the books that are due until none are. Returns how many."""
+    return loop.run(
+        claim=lambda free: claim(limit=free), work=look, save=_save_or_leave, slots=slots, budget_s=budget_s
+    )
+
+
+def _save_or_leave(claimed: Claimed, looked: Looked) -> None:
+    """What can't be stored is looked at again; nothing is lost but time."""
+    try:
+        save(claimed, looked)
+    except (IntegrityError, OperationalError, InterfaceError) as lost:
+        log.info("a look back into %s was not stored: %s", claimed.target.name, lost)
+        close_old_connections()
+    except (BaseTimeoutException, AbandonedJobError):
+        raise
+    except Exception as bug:
+        log.exception("what a look back into %s saw can't be stored", claimed.target.name)
+        save(claimed, Looked(pages=(), problem=f"not_storable: {type(bug).__name__}"))

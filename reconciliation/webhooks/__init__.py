@@ -1,0 +1,1 @@
+"""Webhooks: verified, kept once, applied once."""
