@@ -14,6 +14,8 @@ from jmespath.exceptions import JMESPathError
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from actions.connectors import registry
+from actions.connectors.base import HearsWebhooks
 from actions.models import Downstream, Intent, Kind, LookUp
 from actions.statuses import UNSETTLED, Status
 
@@ -78,16 +80,25 @@ def faults_of_downstream(downstream: Downstream) -> Faults:
 def warnings_about_downstream(downstream: Downstream) -> list[str]:
     """What is allowed, but should be known to whoever saves it."""
     found = []
+    hears = bool(downstream.webhook_secret_env)
     if downstream.look_up == LookUp.NONE and not downstream.dedupes:
-        found.append(
-            f"{downstream.name} can't be looked up and doesn't dedupe: only people settle its unknown intents."
-        )
+        who = "only its webhooks and people" if hears else "only people"
+        found.append(f"{downstream.name} can't be looked up and doesn't dedupe: {who} settle its unknown intents.")
     if downstream.secret_env and not os.environ.get(downstream.secret_env):
         found.append(
             f"The environment variable {downstream.secret_env} is not set in this web process; "
             "the workers need it to send and to look up."
         )
+    for name in filter(None, (downstream.webhook_secret_env, downstream.webhook_old_secret_env)):
+        if not os.environ.get(name):
+            found.append(f"The environment variable {name} is not set in this web process, which hears its webhooks.")
+    if hears and downstream.connector in registry.names() and not _hears(downstream.connector):
+        found.append(f"The connector {downstream.connector} can't read webhooks: they are refused.")
     return found
+
+
+def _hears(connector: str) -> bool:
+    return isinstance(registry.get(connector), HearsWebhooks)
 
 
 def faults_of_kind(kind: Kind) -> Faults:

@@ -138,7 +138,9 @@ def _what_follows(intent: Intent, to: Status, at: datetime) -> dict[str, Any]:
         rules = policy.read(intent.policy.text)
         changes["checks_made"] = 0
         if policy.can_look_up(rules):
-            changes["next_check_at"] = at + timedelta(seconds=policy.check_delay_s(rules, 0))
+            planned = at + timedelta(seconds=policy.check_delay_s(rules, 0))
+            # A look that somebody asked for while it was being sent stays asked for.
+            changes["next_check_at"] = min(planned, intent.next_check_at or planned)
     return changes
 
 

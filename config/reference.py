@@ -8,8 +8,10 @@ from django.conf import settings
 from actions import history, triggers
 from actions.api import problems
 from actions.connectors import base, registry
+from actions.models import Chained
 from actions.reasons import HIDDEN, Reason
 from actions.statuses import SETTLED, TRANSITIONS, Status
+from reconciliation.models import Review
 from reconciliation.words import Choice, ReasonCode, Verdict
 
 TARGET = Path(settings.BASE_DIR) / "docs" / "reference.md"
@@ -69,13 +71,12 @@ def text() -> str:
                 "[history.md](history.md).\n\n"
                 + _table(
                     ("table", "fields"),
-                    (
-                        (f"`{m._meta.db_table}`", ", ".join(f"`{name}`" for name in m.CHAINED))
-                        for m in history.chained_models()
-                    ),
+                    ((f"`{m._meta.db_table}`", _chained(m)) for m in history.chained_models()),
                 )
                 + "\n\nThe genesis digest of an intent covers "
-                + ", ".join(f"`{name}`" for name in history.GENESIS)
+                + _names(history.GENESIS)
+                + "; that of a case about an entry "
+                + _names(Review.GENESIS)
                 + ".",
                 "## What the database protects\n\n"
                 + _table(
@@ -95,6 +96,15 @@ def _rules() -> Iterable[tuple[str, str | None]]:
     for rule in triggers.rules():
         fixed = None if rule.fixed is None else ", ".join(f"`{column}`" for column in rule.fixed)
         yield triggers.table_of(rule), fixed
+
+
+def _names(names: Iterable[str]) -> str:
+    return ", ".join(f"`{name}`" for name in names)
+
+
+def _chained(model: type[Chained]) -> str:
+    later = f", and where it is set {_names(model.CHAINED_IF_SET)}" if model.CHAINED_IF_SET else ""
+    return _names(model.CHAINED) + later
 
 
 def _table(head: Sequence[str], rows: Iterable[Sequence[object]]) -> str:

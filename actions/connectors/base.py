@@ -66,6 +66,7 @@ LOOK_UP_REASONS: Mapping[str, str] = {
     "unreadable_entry": "An entry could not be read.",
     "repeated_cursor": "The pages go in a circle.",
     "too_many_pages": "There are more pages than are followed.",
+    "service_incomplete": "The service that looked says that it did not see everything.",
 }
 
 

@@ -92,7 +92,7 @@ def about(intent: Intent) -> Known:
         others=[c for c in found if not c.eligible],
         newest=newest,
         newest_details=timeline.check_details(newest) if newest else [],
-        can_look_up=policy.can_look_up(policy.read(intent.policy.text)) and intent.first_maybe_sent_at is not None,
+        can_look_up=policy.can_look_now(policy.read(intent.policy.text)) and intent.first_maybe_sent_at is not None,
         events=timeline.of_intent(intent),
         evidence=evidence[:MOST_EVIDENCE],
         evidence_left_out=len(evidence) > MOST_EVIDENCE,

@@ -6,7 +6,6 @@ from django.http import Http404, HttpResponse
 
 from actions import history
 from actions.models import Intent
-from reconciliation.models import Match
 from reconciliation.views import facts, money
 from reconciliation.views.frame import DeskRequest, page, show
 
@@ -24,7 +23,7 @@ def intent(request: DeskRequest, intent_id: UUID) -> HttpResponse:
         "known": facts.about(found),
         "open_review": next((review for review in reviews if review.closed_at is None), None),
         "closed_reviews": [review for review in reviews if review.closed_at is not None],
-        "match": Match.objects.filter(intent=found, released_at__isnull=True).select_related("entry").first(),
+        "matches": list(found.matches.filter(released_at__isnull=True).select_related("entry").order_by("pk")),
         "faults": history.faults(found),
         "lefts": money.open_of(found),
     }

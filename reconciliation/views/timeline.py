@@ -1,6 +1,6 @@
-"""What happened to an intent, in order, in words: transitions, sendings, looks, decisions, comments.
+"""What happened to an intent, in order, in words: transitions, sendings, looks, ties, decisions, comments.
 
-Six queries, however long the history is.
+Seven queries, however long the history is.
 """
 
 from collections.abc import Iterable, Mapping
@@ -11,7 +11,7 @@ from itertools import groupby
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
-from actions.models import Attempt, Intent, Transition
+from actions.models import Attempt, Intent, Observation, Observed, Transition
 from actions.reasons import Reason
 from actions.statuses import Actor
 from reconciliation.models import Check, Choice, Comment, Decision, Review, Verdict
@@ -54,12 +54,15 @@ def of_intent(intent: Intent) -> list[Event]:
     transitions = list(Transition.objects.filter(intent=intent))
     attempts = list(Attempt.objects.filter(intent=intent))
     checks = list(Check.objects.filter(intent=intent).order_by("position"))
-    names = _Names(intent.agent.name, _people([t.actor_id for t in transitions] + [c.by for c in checks]))
+    ties = list(Observation.objects.filter(intent=intent, what=Observed.TIED))
+    acted = [*(t.actor_id for t in transitions), *(c.by for c in checks), *(tie.by for tie in ties)]
+    names = _Names(intent.agent.name, _people(acted))
     sent = {attempt.claimed_at for attempt in attempts}
     found = [
         *(_attempt(attempt) for attempt in attempts),
         *(_transition(row, names) for row in transitions if not (row.to_status == "submitted" and row.at in sent)),
         *_checks(checks, names),
+        *(_tied(row, names) for row in ties),
         *_by_people(Decision.objects.filter(intent=intent), Comment.objects.filter(intent=intent)),
     ]
     return sorted(found, key=lambda event: (event.at, event.place))
@@ -104,13 +107,21 @@ def _checks(checks: list[Check], names: _Names) -> list[Event]:
     """Looks that saw the same, one after another, are told as one."""
     return [
         _looks(list(same), names)
-        for _, same in groupby(checks, key=lambda c: (c.verdict, c.facts_digest, c.manual, c.by if c.manual else ""))
+        for _, same in groupby(checks, key=lambda c: (c.verdict, c.facts_digest, c.manual, _looker(c)))
     ]
+
+
+def _looker(check: Check) -> str:
+    """Whose looks are told apart: people's, and what came to us instead of being looked up by us."""
+    sort = check.by.split(":", 1)[0]
+    return check.by if check.manual else sort if sort in ("webhook", "service") else ""
 
 
 def _looks(checks: list[Check], names: _Names) -> Event:
     first, last = checks[0], checks[-1]
-    by = f"{names.who(Actor.CHECKER, last.by)} looked" if last.manual else "Looked"
+    by = {"webhook": "A webhook said", "service": "A service looked"}.get(_looker(last), "Looked")
+    if last.manual:
+        by = f"{names.who(Actor.CHECKER, last.by)} looked"
     times = f" {len(checks)} times" if len(checks) > 1 else ""
     counted = sum(check.counts_as_absence for check in checks)
     details = [*check_details(last)]
@@ -124,6 +135,12 @@ def _looks(checks: list[Check], names: _Names) -> Event:
         until=last.at if len(checks) > 1 else None,
         place=first.position,
     )
+
+
+def _tied(row: Observation, names: _Names) -> Event:
+    who = names.who(Actor.REVIEWER, row.by)
+    what = f"{who[:1].upper()}{who[1:]} decided what a ledger entry has to do with it"
+    return Event(at=row.at, icon="decision", what=what, place=row.position)
 
 
 def check_details(check: Check) -> list[str]:

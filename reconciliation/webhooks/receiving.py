@@ -149,7 +149,7 @@ def _store(downstream: Downstream, heard: _Heard, secrets: Sequence[str]) -> tup
         if notice is not None and notice.entries:
             telling = Telling(notice.entries, f"webhook {heard.delivery_id}", seen)
             # A clock that is ahead of ours makes no news from the future.
-            told = entries.store(downstream, [telling], now=now, as_of=min(notice.sent_at, now))
+            told = entries.store(downstream, [telling], now=now, as_of=min(notice.as_of or notice.sent_at, now))
         unreadable = {"outcome": DeliveryOutcome.UNREADABLE, "applied_at": now}
         delivery = Delivery.objects.create(
             downstream=downstream,

@@ -16,7 +16,7 @@ from tests.factories import make_intent
 pytestmark = pytest.mark.django_db
 
 MODELS: list[type[Chained]] = [Transition, Check, Decision, Comment, Observation]
-CELLS = [(model, name) for model in MODELS for name in ("position", "at", *model.CHAINED)]
+CELLS = [(model, name) for model in MODELS for name in ("position", "at", *model.CHAINED, *model.CHAINED_IF_SET)]
 
 # Other values that the constraints take, so that the forgery is as good as it can be.
 OTHER: dict[str, Any] = {
@@ -55,6 +55,8 @@ def row_to_forge(intent: Intent, model: type[Chained], name: str) -> Chained:
 
 def other_value(row: Chained, name: str) -> Any:
     value = getattr(row, name)
+    if name == "linked_id":
+        return make_intent().pk
     if name in OTHER and OTHER[name] != value:
         return OTHER[name]
     if isinstance(value, bool):
@@ -97,7 +99,12 @@ def test_every_table_of_history_is_in_the_chain() -> None:
 def test_the_digest_covers_every_column_but_its_own(model: type[Chained]) -> None:
     """One that is added later and not covered could be forged."""
     columns = {field.attname for field in model._meta.concrete_fields}
-    assert columns - {"id", "previous", "digest"} == {"position", "at", *model.CHAINED}
+    assert columns - {"id", "previous", "digest"} == {
+        "position",
+        "at",
+        *model.CHAINED,
+        *model.CHAINED_IF_SET,
+    }
 
 
 @pytest.mark.parametrize(("model", "name"), CELLS, ids=lambda value: getattr(value, "__name__", value))

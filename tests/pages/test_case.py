@@ -228,7 +228,7 @@ def test_an_entry_that_no_intent_explains_has_a_page() -> None:
     assert response.status_code == 200
     assert "No intent explains this entry." in text_of(response)
     assert "order-9" in text_of(client.get("/"))
-    assert client.post(f"/reviews/{review.pk}/decide/", {}).status_code == 404
+    assert client.post(f"/reviews/{review.pk}/decide/", {}).status_code == 422
 
 
 def test_a_history_that_was_changed_is_seen_on_the_intents_page() -> None:

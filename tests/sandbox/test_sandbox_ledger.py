@@ -1,6 +1,7 @@
 """The ledger: pages, lag, entries by hand."""
 
 import time
+from datetime import UTC, datetime
 
 import pytest
 from sandbox_client import Sandbox
@@ -94,6 +95,16 @@ def test_an_older_entry_by_hand_comes_first(sandbox: Sandbox, order: str) -> Non
     }
     old = sandbox.call("POST", "/_control/entries", body).json["id"]
     assert [entry["id"] for entry in sandbox.ledger(order=order).json["data"]] == [old, now]
+
+
+def test_since_leaves_out_what_was_booked_before(sandbox: Sandbox, order: str) -> None:
+    now = time.time()
+    for age in (7_200, 60):
+        body = {"order": order, "amount_minor": 700, "currency": "EUR", "created": now - age}
+        assert sandbox.call("POST", "/_control/entries", body).status == 201
+    hour_ago = datetime.fromtimestamp(now - 3_600, UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
+    assert len(sandbox.ledger(order=order, since=hour_ago).json["data"]) == 1
+    assert sandbox.ledger(order=order, since="yesterday").status == 422
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""What holds for a connector that looks first, looks back, or hears webhooks; others answer for nothing here. Pure."""
+"""What holds for a connector that looks first, looks back, or hears webhooks; others answer for nothing. Pure."""
 
 from __future__ import annotations
 
@@ -128,16 +128,12 @@ def a_look_back_follows_every_page_and_only_reads(connector: Connector) -> None:
         asked, pages = _look_back(connector, [reply(200, body) for body in bodies])
         seen = list(pages)
         same([page.body for page in seen], list(bodies), "the bodies of the pages")
-        assert len({call.url for call in asked}) == len(bodies) > 1, (
-            "the example needs pages, each at its own address"
-        )
+        assert len({call.url for call in asked}) == len(bodies) > 1, "the example needs pages, one address each"
         assert all(call.method == "GET" and call.body is None for call in asked), "a look back only reads"
         assert all(call.url.startswith(target.base_url) for call in asked), "it asks something else"
         assert all((target.secret or "") not in call.url for call in asked), "the secret is in an address"
         ours = [entry for page in seen for entry in page.entries if entry.key == wanted.idempotency_key]
-        same(
-            [(entry.role, entry.state) for entry in ours], [("effect", "final")], "the entries with the intent's key"
-        )
+        same([(entry.role, entry.state) for entry in ours], [("effect", "final")], "the entries with its key")
         assert all(entry.entry_id for page in seen for entry in page.entries), "an entry without its id"
 
 
