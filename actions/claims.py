@@ -11,7 +11,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions import holding, leases, policy, stops, subjects, times, transitions
+from actions import history, holding, leases, policy, stops, subjects, times, transitions
 from actions.attempts import open_attempt
 from actions.canonical import digest
 from actions.errors import (
@@ -133,7 +133,10 @@ def _held_by(intent: Intent) -> holding.Why | None:
 
 
 def _in_question(intent: Intent) -> bool:
-    """Whether something related is disputed, or holds the guard, and no person waived that for this intent."""
+    """Whether something related is disputed, or holds the guard, and no person waived that for this intent; or
+    whether it is not what was recorded any more."""
+    if not history.payload_fits(intent):
+        return True
     if intent.guard_waived:
         return False
     others = subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk)

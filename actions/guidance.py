@@ -175,6 +175,7 @@ _DISPUTED = (
 _CONFIRMED = "It is done and confirmed. Don't propose it again."
 _ELSEWHERE = "This request failed because the same effect exists already, by another request. Don't propose it again."
 _FAILED = "It failed and had no effect."
+_TOO_LATE = "It failed: its time to be sent was over before it was carried out, and it had no effect."
 _NEW_KEY = "It may be proposed again, under a new Idempotency-Key."
 _ONLY_PERSON = "Don't propose it again."
 _CANCELLED: Mapping[str, str] = {
@@ -223,7 +224,10 @@ def _message_of_submitted(at: Situation) -> str:
 def _message_of_end(at: Situation) -> str:
     if at.status is Status.FAILED and at.effect_elsewhere:
         return _ELSEWHERE
-    what = _FAILED if at.status is Status.FAILED else _CANCELLED.get(at.reason, _WITHDRAWN)
+    if at.status is Status.FAILED:
+        what = _TOO_LATE if at.reason == Reason.EXPIRED else _FAILED
+    else:
+        what = _CANCELLED.get(at.reason, _WITHDRAWN)
     return f"{what} {_NEW_KEY if may_propose_again(at) else _ONLY_PERSON}"
 
 

@@ -137,7 +137,7 @@ def _broken_links(owner: Any, rows: list[Chained]) -> Iterator[str]:
 
 
 def payload_fits(intent: Intent) -> bool:
-    """Whether the intent still asks for what its payload digest, and so its chain, was made over."""
+    """Whether the intent still asks for what its payload digest, and its chain, were made over."""
     fields = payloads.payload(
         kind=policy.read(intent.policy.text).kind,
         subject=intent.subject,
@@ -146,7 +146,11 @@ def payload_fits(intent: Intent) -> bool:
         params=intent.params,
         executor=intent.executor,
     )
-    return payloads.payload_digest(fields, salt=intent.payload_salt) == intent.payload_digest
+    if payloads.payload_digest(fields, salt=intent.payload_salt) != intent.payload_digest:
+        return False
+    # Whoever changes the payload can make the digest fit; the chain was begun over the digest of then.
+    begun = Transition.objects.filter(intent_id=intent.pk, position=1).values_list("previous", flat=True).first()
+    return begun == genesis(intent)
 
 
 def _does_not_fit(intent: Intent, rows: list[Chained]) -> Iterator[str]:

@@ -21,8 +21,8 @@ _ENTRY = {SEND: "actions.jobs.send_due", CHECK: "reconciliation.jobs.check_due"}
 _THINNED_S = 5
 
 
-# After a ring that failed, this process lets so many seconds pass before it tries again: every proposal would wait for
-# a frozen Redis, and workers look by themselves meanwhile.
+# After a ring that failed, this process lets so many seconds pass before it tries again: else every proposal would
+# wait for a frozen Redis. Workers look by themselves meanwhile.
 _PAUSE_S = 2.0
 _next_try = 0.0
 

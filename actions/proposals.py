@@ -167,12 +167,11 @@ def _texts(proposal: Proposal, wrong: Any) -> None:
             wrong(f"context.{key}", f"Unknown; there are {', '.join(CONTEXTKEYS)}.")
         elif not isinstance(value, str) or len(value) > 255:
             wrong(f"context.{key}", "A text of at most 255 characters.")
-    try:
-        check_text(proposal.note)
-        for value in proposal.context.values():
-            check_text(str(value))
-    except BadJson as bad:
-        wrong("note", bad)
+    for name, text in (("note", proposal.note), *((f"context.{key}", v) for key, v in proposal.context.items())):
+        try:
+            check_text(str(text))
+        except BadJson as bad:
+            wrong(name, bad)
 
 
 def _party(what: str, expression: str, params: Mapping[str, Any], wrong: Any) -> str:

@@ -15,6 +15,7 @@ from actions.api.answers import time_text
 from actions.errors import NotFound
 from actions.guidance import Situation
 from actions.models import Agent, Attempt, Executor, Intent
+from actions.reasons import Reason
 from actions.statuses import Status
 
 APPROVAL, OUTCOME = "approval", "outcome"
@@ -120,8 +121,9 @@ def situation(
 
 
 def _was_stopped(intent: Intent) -> bool:
-    """Withdrawn unsent while a person's stop kept it back: asking again is not what the person wants."""
-    return intent.status == Status.CANCELLED and "stopped" in intent.hold_reasons.split(",")
+    """Expired unsent while a person's stop kept it back: asking again is not what the person wants."""
+    expired = intent.status == Status.CANCELLED and intent.status_reason in (Reason.EXPIRED, Reason.APPROVAL_EXPIRED)
+    return expired and "stopped" in intent.hold_reasons.split(",")
 
 
 def when_to_ask(at: Situation) -> datetime:

@@ -61,7 +61,7 @@ class _Ballot:
     settled_currency: str
     waive_guard: bool
 
-    def same_as(self, vote: Decision, settled: tuple[int | None, str]) -> bool:
+    def same_as(self, vote: Decision, settled: tuple[int | None, str], payload_digest: str) -> bool:
         """Whether it is the same decision about the same thing on the same facts as an earlier vote."""
         return (
             self.choice == vote.choice
@@ -70,6 +70,7 @@ class _Ballot:
             and self.seen.version == vote.seen_version
             and self.seen.digest == vote.seen_digest
             and self.waive_guard == vote.guard_waived
+            and payload_digest == vote.payload_digest
         )
 
 
@@ -223,6 +224,8 @@ def _refuse_changed(
         raise BadDecision("This can't be decided here.")
     if why := options.blocked(review, intent, ballot.choice, person=person, now=now):
         raise BadDecision(why)
+    if ballot.choice is Choice.APPROVE and not history.payload_fits(intent):
+        raise BadDecision("What is stored is not what was recorded: its payload was changed. It can't be approved.")
     if review.recommendation and review.recommendation != ballot.choice and not ballot.note:
         raise BadDecision("Deciding against the recommendation needs a note that says why.")
     _refuse_wrong_entry(intent, ballot)
@@ -263,7 +266,7 @@ def _vote(review: Review, intent: Intent, ballot: _Ballot, person: User) -> Deci
     if first is None:
         return None
     _refuse_second_vote(first, person)
-    if ballot.same_as(first, _settled(intent, ballot)):
+    if ballot.same_as(first, _settled(intent, ballot), intent.payload_digest):
         return first
     pending.void(first, person=person)
     return None

@@ -129,6 +129,9 @@ def _fail(decision: Decision, intent: Intent, now: datetime) -> None:
 
 def _approve(decision: Decision, intent: Intent, now: datetime) -> None:
     """From here on it may be sent. It takes the guard, or a person waives that in so many words; a stop is lifted."""
+    _refuse_another_payload(decision, intent)
+    if intent.approve_before is not None and intent.approve_before <= now:
+        raise BadDecision("The time to approve it is over; it will be withdrawn.")
     subjects.lock_family(intent.kind_id, intent.family)
     # Placed since it was decided, perhaps. One placed after this look is met by the claim.
     if why := grounds.for_stops(stops.of_intent(intent)):
@@ -155,6 +158,12 @@ def _approve(decision: Decision, intent: Intent, now: datetime) -> None:
         **columns,
     )
     jobs.ring_after_commit(jobs.SEND)
+
+
+def _refuse_another_payload(decision: Decision, intent: Intent) -> None:
+    """An approval is for what the person read, and for nothing that was put in its place."""
+    if decision.payload_digest != intent.payload_digest or not history.payload_fits(intent):
+        raise BadDecision("What is stored is not what was recorded: its payload was changed. It can't be approved.")
 
 
 def _reject(decision: Decision, intent: Intent, now: datetime) -> None:

@@ -30,7 +30,15 @@ DECIDED = {
 
 
 def find(review_id: int) -> Review:
-    related = ("intent__kind", "intent__agent", "intent__downstream", "intent__policy", "entry__downstream", "owner")
+    related = (
+        "intent__kind",
+        "intent__agent",
+        "intent__downstream",
+        "intent__policy",
+        "intent__repeat_of__kind",
+        "entry__downstream",
+        "owner",
+    )
     found = Review.objects.select_related(*related).prefetch_related("reasons").filter(pk=review_id).first()
     if found is None:
         raise Http404("There is no such case.")
