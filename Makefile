@@ -31,9 +31,9 @@ $(DEV): requirements/dev.txt $(RUN)
 demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live traffic and faults; STRIPE=1: with refunds by card
 	$(BIN)/python manage.py demo $(if $(STRIPE),--stripe) $(ARGS)
 
-test: $(DEV)     ## the suite on SQLite, then on PostgreSQL (both real)
+test: $(DEV)     ## the suite on SQLite, then all that reaches a database on PostgreSQL (both real)
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
-	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
+	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --only-database $(ARGS)
 
 check: $(DEV)    ## format, lint, types, import rules, migrations, deployment settings
 	$(BIN)/ruff format --check .

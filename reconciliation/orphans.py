@@ -10,12 +10,14 @@ from typing import Any
 from django.db import transaction
 from django.db.models import BooleanField, Case, Exists, F, Func, Min, OuterRef, Q, QuerySet, Value, When
 
-from actions import money, times
+from actions import money, policy, times
 from actions.locking import for_change
 from actions.models import Intent, Kind
 from actions.statuses import UNSETTLED
+from reconciliation import checks
 from reconciliation.entries import EXPLAINED_WITHIN
 from reconciliation.models import (
+    Check,
     ClosedHow,
     EntryRole,
     EntryState,
@@ -31,6 +33,8 @@ from reconciliation.models import (
 BATCH = 500
 # What an intent explains only for now is looked at again after so long.
 _AGAIN = timedelta(minutes=5)
+# So long after it was first seen an entry waits for a look at the settled intent whose key it bears.
+_PATIENCE = timedelta(hours=1)
 # When a case is due whose downstream has no kind that says it.
 _DUE = timedelta(hours=4)
 # Only these say something about whether we did it.
@@ -49,9 +53,9 @@ def tied() -> Exists:
 
 def answered() -> Exists:
     """The downstream named it to an intent as that one's own."""
-    return Exists(
-        Intent.objects.filter(_HAS_EXTERNAL_ID, downstream=OuterRef("downstream"), external_id=OuterRef("entry_id"))
-    )
+    # As a sum, so that SQLite doesn't take the index on the downstream for the better one of the two.
+    theirs = Intent.objects.annotate(whose=F("downstream_id") + 0)
+    return Exists(theirs.filter(_HAS_EXTERNAL_ID, external_id=OuterRef("entry_id"), whose=OuterRef("downstream_id")))
 
 
 def in_question() -> Exists:
@@ -96,7 +100,10 @@ def _due(now: datetime) -> QuerySet[LedgerEntry]:
 
 
 def open_case(entry_id: int) -> bool:
-    """Opens the case of one entry. False: something explains it, it is too young, or it has a case."""
+    """Opens the case of one entry. False: something explains it, it is too young, it has a case, or its intent is
+    looked at first."""
+    if _looked_at_first(entry_id):
+        return False
     with transaction.atomic():
         # Read again under the lock: whoever ties it, or stores it anew, may have been faster.
         entry = for_change(LedgerEntry, skip_locked=True).select_related("downstream").filter(pk=entry_id).first()
@@ -110,6 +117,31 @@ def open_case(entry_id: int) -> bool:
             return False
         _create(entry, now)
     return True
+
+
+def _looked_at_first(entry_id: int) -> bool:
+    """Whether a settled intent whose key the entry bears was not looked at since: a look ties the entry to it, or
+    disputes it, and nobody has to be asked. It is not waited for longer than an hour."""
+    now = times.now()
+    entry = LedgerEntry.objects.filter(pk=entry_id, first_seen_at__gt=now - _PATIENCE).exclude(key="").first()
+    own = _own(entry).first() if entry else None
+    if entry is None or own is None or own.status not in checks.LOOKED_AT:
+        return False
+    if not policy.can_look_up(policy.read(own.policy.text)):
+        return False
+    if Check.objects.filter(intent=own, at__gt=entry.first_seen_at).exists():
+        return False
+    with transaction.atomic():
+        for_change(Intent).get(pk=own.pk)
+        checks.ask_for_look(own.pk, at=now, now=now)
+        LedgerEntry.objects.filter(pk=entry_id).update(explain_at=now + _AGAIN)
+    return True
+
+
+def _own(entry: LedgerEntry) -> QuerySet[Intent]:
+    """The intent whose key the entry bears."""
+    mine = Intent.objects.filter(downstream=entry.downstream_id, idempotency_key=entry.key)
+    return mine.select_related("policy")
 
 
 def _create(entry: LedgerEntry, now: datetime) -> Review:
@@ -135,7 +167,7 @@ def _time_to_decide(entry: LedgerEntry) -> timedelta:
 def _grounds(entry: LedgerEntry) -> str:
     what = "takes back" if entry.role == EntryRole.REVERSAL else "shows"
     pending = ", pending so far" if entry.state == EntryState.PENDING else ""
-    if _bears_a_key_of_ours(entry):
+    if entry.key and _own(entry).exists():
         why = "It bears the key of an intent that is settled, and is not the entry that settled it."
     elif entry.key:
         why = "It bears a key that none of our intents has."
@@ -143,11 +175,6 @@ def _grounds(entry: LedgerEntry) -> str:
         why = "It bears no key, and none of our intents knows its id."
     amount = money.describe(entry.amount_minor, entry.currency)
     return f"No intent explains this entry. The ledger {what} {amount}{pending}. {why}"
-
-
-def _bears_a_key_of_ours(entry: LedgerEntry) -> bool:
-    own = Intent.objects.filter(downstream=entry.downstream_id, idempotency_key=entry.key)
-    return bool(entry.key) and own.exists()
 
 
 def explained(entry_id: int) -> str:
@@ -160,7 +187,8 @@ def explained_since() -> list[int]:
     """Open cases about entries that an intent explains by now, or that were not carried out after all."""
     about = _with_explanation(LedgerEntry.objects.filter(pk=OuterRef("entry"))).exclude(explained="")
     found = Review.objects.filter(Exists(about), purpose=Purpose.ENTRY, closed_at__isnull=True)
-    return list(found.order_by("pk").values_list("pk", flat=True)[:BATCH])
+    # In the order of the index over open ones.
+    return list(found.order_by("entry_id").values_list("pk", flat=True)[:BATCH])
 
 
 def close_case(review_id: int) -> bool:

@@ -47,6 +47,32 @@ def pytest_report_header() -> str:
     return f"database: {os.environ.get('LANDED_TEST_DATABASE', 'sqlite')}"
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--only-database",
+        action="store_true",
+        help="leave out what reaches no database: `make test` has run it on the other one already",
+    )
+
+
+# Whoever asks for one of these reaches the database, itself or through a process.
+_REACHES = frozenset({"db", "transactional_db", "database_url", "demo", "live", "spawn", "django_db_setup"})
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--only-database"):
+        return
+    left_out = [item for item in items if not _reaches_database(item)]
+    if left_out:
+        config.hook.pytest_deselected(items=left_out)
+        items[:] = [item for item in items if _reaches_database(item)]
+
+
+def _reaches_database(item: pytest.Item) -> bool:
+    wanted = set(getattr(item, "fixturenames", ()))
+    return bool(wanted & _REACHES) or item.get_closest_marker("django_db") is not None
+
+
 def _worker_number() -> int:
     """0 without xdist, then 1, 2, …"""
     name = os.environ.get("PYTEST_XDIST_WORKER", "")

@@ -19,7 +19,7 @@ from tests import factories
 from tests.flow.test_finding_the_truth import add_entry, unknown
 from tests.flow.test_sending import in_threads
 from tests.flow.world import World
-from tests.ledger.books import case_of, decide, look_through
+from tests.ledger.books import case_of, decide, look_through, make_entry
 
 
 def row(world: World) -> LookBack:
@@ -93,6 +93,35 @@ def test_a_second_effect_under_a_settled_ones_key_leads_to_a_look_and_a_dispute(
     assert world.read(intent).next_check_at is not None
     world.check(intent)
     assert world.read(intent).disputed is True
+
+
+def test_an_entry_under_a_settled_ones_key_is_looked_at_before_anybody_is_asked(world: World) -> None:
+    """The downstream's answer names another id than its book: only a look can tie the two."""
+    intent = world.propose("order-9")
+    world.send()
+    (booked,) = world.booked(intent)
+    store_by_hand(world, booked["id"] + "-booked", key=intent.idempotency_key)
+    world.later(11 * 60)
+    world.sweep()
+    assert not Review.objects.exists()
+    assert world.read(intent).next_check_at is not None
+    world.check(intent)
+    entry = LedgerEntry.objects.get(entry_id=booked["id"] + "-booked")
+    world.later(6 * 60)
+    world.sweep()
+    assert Review.objects.get(closed_at=None).entry == entry, "the look showed another entry than this one"
+
+
+def store_by_hand(world: World, entry_id: str, **columns: Any) -> None:
+    now = times.now()
+    make_entry(
+        world.downstream,
+        entry_id=entry_id,
+        first_seen_at=now,
+        last_seen_at=now,
+        explain_at=now,
+        **({"subject": "order-9"} | columns),
+    )
 
 
 def test_it_is_made_as_often_as_the_downstream_says_and_begins_behind_the_last_one(
