@@ -118,6 +118,10 @@ def test_proposing_waits_and_says_what_it_says_without(api: Api) -> None:
     key = new_key()
 
     def settle() -> None:
+        # On a busy machine it may not be recorded yet.
+        give_up = time.monotonic() + 8
+        while not Intent.objects.exists() and time.monotonic() < give_up:
+            time.sleep(0.05)
         intent = Intent.objects.get()
         submit(intent)
         confirm(intent)
@@ -127,7 +131,7 @@ def test_proposing_waits_and_says_what_it_says_without(api: Api) -> None:
     body = answer.json()
     assert (answer.status_code, body["status"], answer["Preference-Applied"]) == (201, "confirmed", "wait=10")
     assert answer["Location"] == f"/api/v1/intents/{body['id']}"
-    assert 0.5 < took < 5
+    assert 0.5 < took < 10
     again, took = timed(lambda: api.propose(key=key, headers={"Prefer": "wait=10"}))
     assert (again.status_code, again["Idempotent-Replayed"], again.json()["status"]) == (200, "true", "confirmed")
     assert took < 2, "it is settled: there is nothing to wait for"

@@ -246,6 +246,15 @@ def test_only_who_may_decide_and_holds_the_case_decides_it(kind: Kind) -> None:
         )
 
 
+def test_a_lease_that_ended_in_between_is_noticed_under_the_lock(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    review, other = orphan(kind.downstream), make_person()
+    claiming.claim(review.pk, person=other)
+    monkeypatch.setattr(claiming, "claim", lambda *_, **__: None)
+    with pytest.raises(ReviewHeld):
+        decide(review, make_person(), Choice.NOT_OURS)
+    assert roles(review) == []
+
+
 def test_an_intents_own_case_is_not_decided_here(kind: Kind) -> None:
     review = make_case(kind)
     with pytest.raises(BadDecision):

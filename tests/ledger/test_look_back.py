@@ -1,5 +1,6 @@
 """Books are looked through on a schedule, by one at a time, and settle nothing by that."""
 
+import threading
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
@@ -255,6 +256,23 @@ def test_who_claimed_it_and_never_came_back_has_lost_it(world: World) -> None:
 def test_any_number_of_workers_at_once_look_once(world: World) -> None:
     claimed: list[look_back.Claimed] = []
     in_threads(4, lambda: claimed.extend(look_back.claim(limit=5)))
+    assert len(claimed) == 1
+
+
+def test_workers_that_both_saw_it_due_claim_it_once(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    if connection.vendor != "postgresql":
+        pytest.skip("SQLite has one writer at a time")
+    LookBack.objects.create(downstream=world.downstream, next_at=times.now())
+    read, both_read = LookBack.objects.get_or_create, threading.Barrier(2)
+
+    def then_wait(**columns: Any) -> tuple[LookBack, bool]:
+        found = read(**columns)
+        both_read.wait(timeout=10)
+        return found
+
+    monkeypatch.setattr(LookBack.objects, "get_or_create", then_wait)
+    claimed: list[look_back.Claimed] = []
+    in_threads(2, lambda: claimed.extend(look_back.claim(limit=5)))
     assert len(claimed) == 1
 
 

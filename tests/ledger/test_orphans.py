@@ -158,6 +158,25 @@ def test_what_settles_an_intent_goes_on_explaining_when_it_becomes_final(kind: K
     assert case_of(entry) is None
 
 
+def test_a_pass_reads_no_table_from_end_to_end(kind: Kind) -> None:
+    if connection.vendor != "sqlite":
+        pytest.skip("PostgreSQL reads small tables as it likes")
+    make_entry(kind.downstream)
+    with CaptureQueriesContext(connection) as queries:
+        sweep()
+    about_entries = ("explain_at", "nothing_moved")
+    asked = [query["sql"] for query in queries if any(word in query["sql"] for word in about_entries)]
+    plans: list[str] = []
+    with connection.cursor() as cursor:
+        for sql in asked:
+            if sql.startswith("SELECT"):
+                cursor.execute(f"EXPLAIN QUERY PLAN {sql}")
+                plans += [row[3] for row in cursor.fetchall()]
+    assert any("entry_to_explain" in plan for plan in plans)
+    assert any("intent_external_id" in plan for plan in plans)
+    assert [plan for plan in plans if plan.startswith("SCAN") and "INDEX" not in plan] == []
+
+
 def test_a_pass_costs_the_same_however_many_entries_were_ever_booked(kind: Kind) -> None:
     def cost() -> int:
         with CaptureQueriesContext(

@@ -11,6 +11,7 @@ from actions.models import Intent
 from reconciliation.models import Review
 from tests import factories
 from tests.flow.world import World
+from tests.ledger.books import orphan
 from tests.pages.cases import make_held
 from tests.pages.test_deciding_page import high_value
 
@@ -153,6 +154,8 @@ def test_eighteen_cases_fit_on_a_laptop_screen(page: Any) -> None:
 def test_no_page_is_wider_than_the_screen(page: Any, width: int) -> None:
     review = make_held(subject="order-" + "9" * 120, note="x" * 500)
     page.set_viewport_size({"width": width, "height": 844})
-    for path in ("/", f"/reviews/{review.pk}/", "/intents/", f"/intents/{review.intent_id}/"):
+    about_an_entry = orphan(factories.make_downstream(), entry_id="re_" + "9" * 120, subject="order-" + "9" * 120)
+    pages = ("/", "/intents/", f"/intents/{review.intent_id}/", "/ledger/", "/money/")
+    for path in (*pages, *(f"/reviews/{case.pk}/" for case in (review, about_an_entry))):
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path

@@ -364,9 +364,12 @@ def test_a_stop_placed_before_an_approval_takes_effect_voids_it(
 
 def test_whatever_carries_out_an_approval_looks_for_stops_itself() -> None:
     review = held()
-    decided = Decision(review=review, intent=review.intent, choice=Choice.APPROVE, seen_version=1)
-    place()
     assert review.intent is not None
+    digest = review.intent.payload_digest
+    decided = Decision(
+        review=review, intent=review.intent, choice=Choice.APPROVE, seen_version=1, payload_digest=digest
+    )
+    place()
     with pytest.raises(BadDecision, match="lift it first"):
         effects.carry_out(decided, review.intent, now=times.now())
     assert Intent.objects.get(pk=review.intent_id).status == Status.HELD
