@@ -253,7 +253,7 @@ def act(claimed: Claimed, looked: Looked) -> Check:
             ask_for_look(intent.pk, at=asked_for, now=now)
         if not claimed.manual:
             transitions.note(intent.pk, now=now, looking_until=None)
-            _tell_breaker(intent.downstream, looked, now)
+            tell_breaker(intent.downstream, looked, now)
     return check
 
 
@@ -263,7 +263,7 @@ _NOT_THE_BOOKS = frozenset(
 )
 
 
-def _tell_breaker(downstream: Downstream, looked: Looked, now: datetime) -> None:
+def tell_breaker(downstream: Downstream, looked: Looked, now: datetime) -> None:
     problem = looked.problem.split(":", 1)[0]
     if problem not in _NOT_THE_BOOKS:
         (breakers.unanswered if problem else breakers.answered)(downstream, Line.LOOKING, now=now)

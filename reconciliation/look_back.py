@@ -136,7 +136,7 @@ def save(claimed: Claimed, looked: Looked) -> None:
             row.through = max(row.through or claimed.started_at, claimed.started_at)
             row.finished_at = now
         row.save(update_fields=["next_at", "problem", "through", "finished_at"])
-        checks._tell_breaker(downstream, looked, now)
+        checks.tell_breaker(downstream, looked, now)
 
 
 def _pieces(pages: Sequence[Page]) -> Iterable[list[Page]]:

@@ -73,11 +73,12 @@ def settle(intent: Intent, decision: Decision, *, now: datetime) -> None:
 
 
 def _others_under_its_key(intent: Intent) -> Iterable[LedgerEntry]:
-    """The entries that bear the intent's own key, move money, and don't settle it."""
+    """The entries that bear the intent's own key, or were linked to it, move money, and don't settle it."""
+    linked = Match.objects.filter(intent=intent, released_at=None, role__in=[MatchRole.DUPLICATE, MatchRole.KNOWN])
     own = LedgerEntry.objects.filter(
         Q(role=EntryRole.EFFECT) | Q(role=EntryRole.REVERSAL),
+        Q(key=intent.idempotency_key) | Q(pk__in=linked.values("entry")),
         downstream=intent.downstream_id,
-        key=intent.idempotency_key,
     ).exclude(state=EntryState.FAILED)
     settles = Match.objects.filter(intent=intent, role=MatchRole.SETTLES, released_at=None).values("entry")
     found = own.exclude(pk__in=settles)

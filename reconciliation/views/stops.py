@@ -6,7 +6,6 @@ from typing import Any
 
 from django import forms
 from django.contrib import messages
-from django.contrib.auth.models import User
 from django.core.exceptions import PermissionDenied
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
@@ -17,9 +16,9 @@ from actions import times
 from actions.errors import Invalid, NotFound, PersonNotAllowed
 from actions.models import Kind, Stop, StopScope
 from reconciliation.reviews import people, stopping
-from reconciliation.templatetags.desk import person as name_of
 from reconciliation.views import paging
 from reconciliation.views.frame import DeskRequest, action, page, show
+from reconciliation.views.names import names_of
 from reconciliation.views.paging import Page
 
 MOST_LIFTED = 20
@@ -126,17 +125,11 @@ def _page_of(after: str) -> Page[Stop]:
 def rows(found: Iterable[Stop]) -> list[Row]:
     """One query more, for everybody's names."""
     listed = list(found)
-    names = _names(by for stop in listed for by in (stop.placed_by, stop.lifted_by))
+    names = names_of(by for stop in listed for by in (stop.placed_by, stop.lifted_by))
     return [
         Row(stop, names.get(stop.placed_by, stop.placed_by), names.get(stop.lifted_by, stop.lifted_by))
         for stop in listed
     ]
-
-
-def _names(actor_ids: Iterable[str]) -> dict[str, str]:
-    """`person:3` → the name."""
-    numbers = {number for by in actor_ids if (number := by.removeprefix("person:")).isdigit()}
-    return {f"person:{pk}": name_of(user) for pk, user in User.objects.in_bulk(numbers).items()} if numbers else {}
 
 
 def _case_of(form: StopForm) -> str:
