@@ -24,7 +24,7 @@ from django.db.models import Count, Q
 from rq.exceptions import AbandonedJobError
 from rq.timeouts import BaseTimeoutException
 
-from actions import breakers, dispatch, evidence, loop, policy, times, transitions, transport
+from actions import breakers, dispatch, evidence, loop, places, policy, times, transitions, transport
 from actions.connectors import registry
 from actions.connectors.base import LookupFailed, Page, Target, Wanted
 from actions.errors import BadDecision, StaleTransition
@@ -86,7 +86,13 @@ def claim(*, limit: int) -> list[Claimed]:
     """
     with transaction.atomic():
         now = times.now()
-        free, broken = _free_places(now)
+        free, broken = places.free(
+            Intent.objects.filter(due(now)).values("downstream_id"),
+            Line.LOOKING,
+            most=lambda row: row.max_look_ups,
+            busy=lambda rows: _looking(rows, now),
+            now=now,
+        )
         found = (
             for_change(Intent, skip_locked=True)
             .select_related("kind", "policy", "downstream")
@@ -108,32 +114,19 @@ def anything_due(now: datetime) -> bool:
     return Intent.objects.filter(due(now)).exclude(downstream__in=breakers.waiting(Line.LOOKING, now=now)).exists()
 
 
-def _free_places(now: datetime) -> tuple[dict[int, int], set[int]]:
-    """How many more looks each downstream takes that has one due, and those that only take a probe.
-
-    Locks those rows, so that claims don't overbook; what others did is read after that, not before.
-    """
-    wanted = Intent.objects.filter(due(now)).values("downstream_id")
-    rows = list(for_change(Downstream).filter(pk__in=wanted).order_by("pk"))
-    if not rows:
-        return {}, set()
-    looking = Intent.objects.filter(looking_until__gt=now, downstream__in=rows).values_list("downstream_id")
-    busy = dict(looking.annotate(Count("pk")))
-    free = {row.pk: row.max_look_ups - busy.get(row.pk, 0) for row in rows}
-    broken = breakers.open_ones(Line.LOOKING)
-    for pk, probe_at in broken.items():
-        if pk in free:
-            free[pk] = min(free[pk], 1 if probe_at <= now else 0)
-    return {pk: places for pk, places in free.items() if places > 0}, set(broken)
+def _looking(rows: list[Downstream], now: datetime) -> Mapping[int, int]:
+    """How many looks are under way at each."""
+    found = Intent.objects.filter(looking_until__gt=now, downstream__in=rows)
+    return dict(found.values_list("downstream_id").annotate(Count("pk")))
 
 
 def _ready(now: datetime, free: Mapping[int, int], limit: int) -> list[UUID]:
     """At most `limit` due looks, the oldest first, asked for each downstream by itself: a busy one keeps no other
     from its turn."""
     ready: list[Any] = []  # (due at, id)
-    for pk, places in free.items():
+    for pk, room in free.items():
         mine = Intent.objects.filter(due(now), downstream_id=pk).order_by("next_check_at", "id")
-        ready += mine.values_list("next_check_at", "pk")[: min(places, limit)]
+        ready += mine.values_list("next_check_at", "pk")[: min(room, limit)]
     return [pk for _, pk in sorted(ready)[:limit]]
 
 

@@ -47,7 +47,7 @@ ALLOWED = {
         "urllib3.exceptions.HTTPError",
     },
     "actions/phases.py": {"ssl"},  # the classes of its errors
-    "actions/dispatch.py": {"socket"},  # the host's name
+    "actions/handing.py": {"socket"},  # the host's name
 }
 # Names by which one of them is told to send again, to follow, or to take another way.
 _SETTINGS = {

@@ -9,7 +9,7 @@ import pytest
 from django.db import connection, transaction
 from rq.timeouts import JobTimeoutException
 
-from actions import dispatch, jobs, services, transport
+from actions import dispatch, jobs, saving, services, transport
 from actions.models import Attempt, Downstream, Intent
 from actions.statuses import Status
 from reconciliation.models import Verdict
@@ -208,7 +208,7 @@ def test_a_save_that_fails_is_tried_again_and_the_sending_is_not(
             raise OperationalError("the database is away")
         return real(claimed, reply)
 
-    monkeypatch.setattr(dispatch, "save", save)
+    monkeypatch.setattr(saving, "save", save)
     intent = world.propose("order-32")
     world.send()
     assert (world.read(intent).status, world.posts(intent)) == ("confirmed", 1)
