@@ -1,0 +1,153 @@
+"""What a decision about an entry does, once it takes effect."""
+
+from datetime import datetime
+
+from actions import history, money, transitions
+from actions.models import Evidence, EvidenceKind, Intent, Observed, SettledBy
+from actions.reasons import Reason
+from actions.statuses import Actor, Status
+from reconciliation.models import (
+    Choice,
+    ClosedHow,
+    Decision,
+    Difference,
+    LedgerEntry,
+    LeftToDo,
+    Match,
+    MatchRole,
+    Review,
+)
+from reconciliation.reviews import differences, effects, opening
+from reconciliation.reviews.orphans.planning import Follows, plan
+from reconciliation.reviews.orphans.rows import keep, say_about
+
+
+def carry_out(row: Decision, entry: LedgerEntry, intent: Intent | None, now: datetime) -> None:
+    # Judged before, in another state.
+    Match.objects.filter(entry=entry, released_at__isnull=True).update(
+        released_at=now, released_by=f"person:{row.person_id}"
+    )
+    if intent is None:
+        _tie(row, entry, None, MatchRole.NOT_OURS, now)
+    else:
+        follows = plan(entry, intent)[0] if row.choice == Choice.LINK else Follows.DUPLICATE
+        assert follows is not None
+        _EFFECTS[follows](row, entry, intent, now)
+    say_about(row, Choice.EFFECT, row.person, now)
+    closed = Review.objects.filter(pk=row.review_id, closed_at__isnull=True)
+    closed.update(closed_at=now, closed_how=ClosedHow.DECISION, lease_until=None)
+
+
+def _tie(row: Decision, entry: LedgerEntry, intent: Intent | None, role: MatchRole, now: datetime) -> None:
+    Match.objects.create(
+        entry=entry,
+        intent=intent,
+        role=role,
+        entry_state=entry.state,
+        amount_minor=entry.amount_minor,
+        currency=entry.currency,
+        by=f"person:{row.person_id}",
+        at=now,
+    )
+
+
+def _grounds(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> Evidence:
+    """What the intent's own history keeps of the decision. The note stays with the case."""
+    said = {
+        "case": row.review_id,
+        "decision": row.pk,
+        "choice": str(row.choice),
+        "reason": str(row.reason),
+        "entry": entry.entry_id,
+        "amount": money.describe(entry.amount_minor, entry.currency),
+    }
+    return keep(intent.pk, said, EvidenceKind.OUTSIDE, row.person_id, now)
+
+
+def _confirm(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
+    who, seen_as = f"person:{row.person_id}", _grounds(row, entry, intent, now)
+    if intent.status == Status.SUBMITTED:
+        intent = transitions.apply(
+            intent.pk,
+            expected=Status.SUBMITTED,
+            to=Status.UNKNOWN,
+            actor=Actor.REVIEWER,
+            actor_id=who,
+            reason=Reason.IN_REVIEW,
+            now=now,
+            fence=intent.fence,
+        )
+    effects.tie(intent, row, now)
+    moved = transitions.apply(
+        intent.pk,
+        expected=Status.UNKNOWN,
+        to=Status.CONFIRMED,
+        actor=Actor.REVIEWER,
+        actor_id=who,
+        reason=Reason.DECIDED,
+        evidence=[seen_as],
+        version=intent.version,
+        now=now,
+        external_id=entry.entry_id,
+        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
+        settled_currency=entry.settled_currency or entry.currency,
+        settled_by=SettledBy.DECISION,
+    )
+    differences.settle(moved, row, now=now)
+    # Its own case has nothing left to ask.
+    opening.close(moved, ClosedHow.DECISION, now=now)
+
+
+def _write_down(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
+    kept = _grounds(row, entry, intent, now)
+    history.observe(intent.pk, Observed.TIED, by=f"person:{row.person_id}", evidence=[kept], at=now)
+
+
+def _settle(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
+    effects.tie(intent, row, now)
+    _write_down(row, entry, intent, now)
+
+
+def _duplicate(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
+    _tie(row, entry, intent, MatchRole.DUPLICATE, now)
+    _list(row, entry, intent, LeftToDo.RECOVER, now)
+    _write_down(row, entry, intent, now)
+
+
+def _taken_back(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
+    _tie(row, entry, intent, MatchRole.KNOWN, now)
+    _list(row, entry, intent, LeftToDo.SEND, now)
+    _write_down(row, entry, intent, now)
+
+
+def _dispute(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
+    _tie(row, entry, intent, MatchRole.KNOWN, now)
+    _write_down(row, entry, intent, now)
+    review = opening.dispute(intent, now=now)
+    shows = money.describe(entry.amount_minor, entry.currency)
+    review.grounds = f"This intent is settled as failed. A person says that a ledger entry of {shows} is its own."
+    review.save(update_fields=["grounds"])
+
+
+def _list(row: Decision, entry: LedgerEntry, intent: Intent, what: LeftToDo, now: datetime) -> None:
+    """Once: the same about the same entry is the same thing to do."""
+    if Difference.objects.filter(intent=intent, entry=entry, what=what).exists():
+        return
+    Difference.objects.create(
+        intent=intent,
+        entry=entry,
+        decision=row,
+        what=what,
+        amount_minor=entry.amount_minor or None,
+        currency=entry.currency,
+        opened_at=now,
+    )
+
+
+_EFFECTS = {
+    Follows.CONFIRM: _confirm,
+    Follows.TIE: _settle,
+    Follows.DUPLICATE: _duplicate,
+    Follows.DISPUTE: _dispute,
+    Follows.TAKEN_BACK: _taken_back,
+}

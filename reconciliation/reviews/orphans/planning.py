@@ -1,0 +1,224 @@
+"""What can be decided about an entry that no intent explains, and what would follow from it."""
+
+from contextlib import suppress
+from dataclasses import dataclass
+from enum import StrEnum
+from typing import Any, Literal
+from uuid import UUID
+
+from django.db.models import Q
+
+from actions import policy, subjects
+from actions.canonical import canonical, digest
+from actions.models import Intent
+from actions.models.history import plain
+from actions.statuses import Status
+from reconciliation.models import (
+    Choice,
+    Decision,
+    DecisionReason,
+    EntryRole,
+    EntryState,
+    LedgerEntry,
+    Match,
+    MatchRole,
+    Purpose,
+    Review,
+)
+
+CHOICES = (Choice.LINK, Choice.DUPLICATE, Choice.NOT_OURS)
+MAX_NOTE = 4_000
+# As many intents on the entry's order are offered by themselves; any other can be named.
+MOST_OFFERED = 10
+
+State = Literal["effective", "undo_window", "second_person"]
+
+
+class Follows(StrEnum):
+    """What a link does."""
+
+    CONFIRM = "confirm"
+    TIE = "tie"
+    DUPLICATE = "duplicate"
+    DISPUTE = "dispute"
+    TAKEN_BACK = "taken_back"
+
+
+WORDS = {
+    Follows.CONFIRM: "It is confirmed: this entry settles it.",
+    Follows.TIE: "It stays confirmed, and this entry is what settled it.",
+    Follows.DUPLICATE: "Another entry settles it: this one is its duplicate, and money to recover.",
+    Follows.DISPUTE: "It counts as failed: it becomes disputed, and a person looks whether that was wrong.",
+    Follows.TAKEN_BACK: "It stays confirmed, and what was taken back is listed as still to send.",
+}
+
+
+@dataclass(frozen=True)
+class Seen:
+    """What was on the person's screen: the named intent's version (0: none), and the digest of the facts."""
+
+    version: int
+    digest: str
+
+
+@dataclass(frozen=True)
+class Decided:
+    decision: Decision
+    state: State
+
+
+@dataclass(frozen=True)
+class Offer:
+    """An intent that can be named, and what would follow. `against_*`: why it can't be, "" when it can."""
+
+    intent: Intent
+    seen: Seen
+    follows: str
+    against_link: str
+    against_duplicate: str
+    needs_two: bool
+
+
+@dataclass(frozen=True)
+class Ballot:
+    choice: Choice
+    reason: DecisionReason
+    note: str
+    seen: Seen
+    named: str
+
+
+def offers(entry: LedgerEntry, *, besides: str = "") -> list[Offer]:
+    """The newest intents on the entry's order, and the one that somebody named (`besides`: its id or key), first.
+
+    A bounded number of queries.
+    """
+    named = find(entry, besides) if besides else None
+    on_order = Intent.objects.none()
+    if entry.subject:
+        on_order = Intent.objects.filter(downstream=entry.downstream_id, family=subjects.family_of(entry.subject))
+    found = {named.pk: named} if named else {}
+    rows = on_order.select_related("kind", "policy").order_by("-created_at", "-pk")[:MOST_OFFERED]
+    found |= {row.pk: row for row in rows if row.pk not in found}
+    return [_offer(entry, intent) for intent in found.values()]
+
+
+def _offer(entry: LedgerEntry, intent: Intent) -> Offer:
+    follows, against = plan(entry, intent)
+    return Offer(
+        intent=intent,
+        seen=seen(entry, intent),
+        follows=WORDS[follows] if follows else "",
+        against_link=against,
+        against_duplicate=against_duplicate(entry, intent),
+        needs_two=needs_two(entry, intent),
+    )
+
+
+def find(entry: LedgerEntry, named: str) -> Intent | None:
+    """The intent of the entry's downstream with this id or idempotency key."""
+    text = named.strip()
+    by = Q(idempotency_key=text)
+    with suppress(ValueError):
+        by |= Q(pk=UUID(text))
+    mine = Intent.objects.filter(by, downstream=entry.downstream_id)
+    return mine.select_related("kind", "policy").order_by("-pk").first() if text else None
+
+
+def seen(entry: LedgerEntry, intent: Intent | None) -> Seen:
+    """What a page that shows them now has to send back with a decision."""
+    facts: list[Any] = [plain(getattr(entry, name)) for name in _FACTS]
+    if intent is None:
+        return Seen(0, digest(canonical([*map(str, facts)])))
+    follows, _ = plan(entry, intent)
+    return Seen(intent.version, digest(canonical([*map(str, facts), str(intent.pk), str(follows)])))
+
+
+_FACTS = (
+    "entry_id",
+    "role",
+    "state",
+    "key",
+    "subject",
+    "amount_minor",
+    "currency",
+    "settled_amount_minor",
+    "settled_currency",
+    "booked_at",
+)
+
+
+def plan(entry: LedgerEntry, intent: Intent) -> tuple[Follows | None, str]:
+    """What a link of this entry to this intent does now; or None, and why it can't be made."""
+    follows, against = _plan(entry, intent)
+    against = _another_ones(entry, intent) or against
+    return (None, against) if against else (follows, "")
+
+
+def _plan(entry: LedgerEntry, intent: Intent) -> tuple[Follows | None, str]:
+    status = intent.status
+    if entry.role == EntryRole.REVERSAL:
+        why = "" if status == Status.CONFIRMED else "Only what is confirmed can have been taken back."
+        return Follows.TAKEN_BACK, why
+    if status == Status.FAILED:
+        return Follows.DISPUTE, ""
+    if status == Status.CONFIRMED and _settled_by_another(entry, intent):
+        return Follows.DUPLICATE, ""
+    return Follows.TIE if status == Status.CONFIRMED else Follows.CONFIRM, _against_settling(entry, intent)
+
+
+def _against_settling(entry: LedgerEntry, intent: Intent) -> str:
+    """Why this entry can't be what settles it."""
+    if intent.status in (Status.HELD, Status.RECORDED, Status.CANCELLED):
+        return "It was not sent, so this entry can't be what it did."
+    if entry.state == EntryState.PENDING:
+        return "The entry is still pending: it settles nothing before it is final."
+    if intent.status == Status.CONFIRMED and not _fits(entry, intent):
+        return "It was settled with another amount than this entry shows."
+    return "It is being sent at this moment: wait for its answer." if intent.lease_until is not None else ""
+
+
+def against_duplicate(entry: LedgerEntry, intent: Intent) -> str:
+    """Why this entry can't be called a duplicate of this intent; "" when it can."""
+    if entry.role != EntryRole.EFFECT:
+        return "What takes something back is no duplicate."
+    if intent.status != Status.CONFIRMED:
+        return "Only what is confirmed can have a duplicate."
+    return _another_ones(entry, intent)
+
+
+def _another_ones(entry: LedgerEntry, intent: Intent) -> str:
+    if entry.key and entry.key != intent.idempotency_key and find(entry, entry.key) is not None:
+        return "The entry bears the key of another intent."
+    return ""
+
+
+def _settled_by_another(entry: LedgerEntry, intent: Intent) -> bool:
+    ties = Match.objects.filter(intent=intent, role=MatchRole.SETTLES, released_at__isnull=True)
+    return ties.exists() or bool(intent.external_id and intent.external_id != entry.entry_id)
+
+
+def _fits(entry: LedgerEntry, intent: Intent) -> bool:
+    settled = (intent.settled_amount_minor, intent.settled_currency)
+    wanted = (intent.amount_minor, intent.currency) if settled[0] is None else settled
+    if wanted[0] is None:
+        return True
+    shown = [(entry.amount_minor, entry.currency)]
+    if entry.settled_amount_minor is not None:
+        shown.append((entry.settled_amount_minor, entry.settled_currency or entry.currency))
+    return (wanted[0], wanted[1] or intent.currency) in shown
+
+
+def needs_two(entry: LedgerEntry, intent: Intent | None) -> bool:
+    """Above the second limit of the named intent's kind two people agree; that something is not ours, one says."""
+    if intent is None:
+        return False
+    rules = policy.read(intent.policy.text)
+    return policy.needs_two_people(rules, intent.amount_minor, intent.currency) or policy.needs_two_people(
+        rules, entry.amount_minor, entry.currency
+    )
+
+
+def blocked(review: Review) -> bool:
+    """Whether a case can't be decided here: it is closed, or about an intent."""
+    return review.closed_at is not None or review.purpose != Purpose.ENTRY or review.entry_id is None
