@@ -10,7 +10,7 @@ from uuid import UUID
 
 from django.db import transaction
 
-from actions import evidence, history, hooks, outcomes, times, transitions
+from actions import evidence, history, hooks, outcomes, subjects, times, transitions
 from actions.canonical import canonical
 from actions.claims import Claim, claim, holds, locked, may_send, renew, stop_of, take
 from actions.errors import ForeignReport, NotFound
@@ -41,6 +41,7 @@ def report(
     ForeignReport for another token's one: those are kept as evidence.
     """
     with transaction.atomic():
+        subjects.lock_family_of(intent_id)
         intent = locked(intent_id)
         attempts = intent.attempts.order_by("-number")
         attempt = (attempts if number is None else attempts.filter(number=number)).first()

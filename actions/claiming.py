@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from django.db import transaction
+from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Count, Q
 
 from actions import (
@@ -90,7 +90,7 @@ def claim(*, slots: int) -> list[Claimed]:
         )
         claimed = []
         for intent in found:
-            if free[intent.downstream_id] > 0 and (one := _claim_one(intent, now, started)) is not None:
+            if free[intent.downstream_id] > 0 and (one := _claim_or_put_off(intent, now, started)) is not None:
                 free[intent.downstream_id] -= 1
                 claimed.append(one)
                 if intent.downstream_id in broken:
@@ -123,16 +123,28 @@ def _ready(
     return [(pk, kind_id, family) for _, pk, kind_id, family in sorted(ready)[:slots]]
 
 
+def _claim_or_put_off(intent: Intent, now: datetime, started: float) -> Claimed | None:
+    """A bad row costs itself only: what can't be claimed keeps no other from being sent."""
+    try:
+        with transaction.atomic():
+            return _claim_one(intent, now, started)
+    except (OperationalError, InterfaceError):
+        raise  # the database is away, for every row
+    except Exception:
+        log.exception("intent %s can't be claimed", intent.pk)
+        transitions.note(intent.pk, now=now, next_attempt_at=now + timedelta(seconds=_PUT_OFF_S))
+        return None
+
+
 def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
     down = intent.downstream
     replay = intent.status == Status.UNKNOWN
     until = _send_until(intent, replay=replay)
-    if replay and (until is None or until <= now):
-        _leave_unknown(intent, "the key's window is over", now)
-        return None
     target = target_of(down)
     if down.secret_env and target.secret is None:
         _put_off(intent, f"the environment variable {down.secret_env} is not set here", now)
+        return None
+    if replay and not _may_be_sent_again(intent, until, now):
         return None
     try:
         connector = registry.get(down.connector)
@@ -176,6 +188,17 @@ def _claim_one(intent: Intent, now: datetime, started: float) -> Claimed | None:
         look_first=hasattr(connector, "object_to") and not replay and holding.OBJECTED not in intent.hold_reasons,
         look_until=started + margin_s * 0.5,
     )
+
+
+def _may_be_sent_again(intent: Intent, until: datetime | None, now: datetime) -> bool:
+    if intent.attempts.filter(closed_at__isnull=True).exists():
+        # It became unknown while it was being sent: whoever sends it says first how that ended.
+        _put_off(intent, "an attempt is open", now)
+        return False
+    if until is None or until <= now:
+        _leave_unknown(intent, "the key's window is over", now)
+        return False
+    return True
 
 
 def _send_until(intent: Intent, *, replay: bool) -> datetime | None:

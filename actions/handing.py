@@ -7,6 +7,7 @@ from uuid import UUID
 
 from actions import transport
 from actions.connectors.base import Target, Wanted
+from actions.holding import Why
 from actions.models import Downstream, Intent
 
 
@@ -28,10 +29,14 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Objection:
-    """Nothing was sent: what was looked at first speaks against it, or could not be seen (`reason` says which)."""
+    """Nothing was sent: what was looked at first speaks against it, or could not be seen (`reason` says which).
+
+    `why`: what a person is asked because of it, where it is for a person.
+    """
 
     reason: str
     message: str
+    why: Why = "objected"
 
 
 Came = transport.Reply | Objection

@@ -49,7 +49,7 @@ class Reason(TextChoices):
 
 
 # What agents don't read as it is: it would tell limits, suspicions or stops.
-HIDDEN = frozenset({Reason.HELD_ON_DISPUTE, Reason.HELD_ON_STOP, Reason.HELD_ON_OBJECTION})
+HIDDEN = frozenset({Reason.HELD_ON_DISPUTE, Reason.HELD_ON_STOP, Reason.HELD_ON_OBJECTION, "person_first"})
 
 
 def public(reason: str) -> str:

@@ -70,6 +70,17 @@ def next_at(
     return at if until is not None and at < until else None
 
 
+def safe_until(
+    rules: Policy, first_maybe_sent_at: datetime | None, *, dedupes: bool, window_s: int | None
+) -> datetime | None:
+    """Until when the same key may be sent again by whoever holds it, as was declared when the intent was recorded and
+    as is declared now (`dedupes`, `window_s`); None: it may not."""
+    until = policy.replay_safe_until(rules, first_maybe_sent_at)
+    if until is None or first_maybe_sent_at is None or not dedupes or window_s is None:
+        return None
+    return min(until, first_maybe_sent_at + timedelta(seconds=window_s))
+
+
 def last_moment(
     rules: Policy, first_maybe_sent_at: datetime | None, *, deadline_ms: int, window_s: int | None = None
 ) -> datetime | None:

@@ -12,6 +12,7 @@ from actions import (
     evidence,
     holding,
     outcomes,
+    subjects,
     times,
     transport,
 )
@@ -80,6 +81,7 @@ def save(claimed: Claimed, came: Came) -> Intent:
     outcome, content = _understood(claimed, came)
     actor_id = f"worker:{worker_id()}"
     with transaction.atomic():
+        subjects.lock_family_of(claimed.intent_id)
         # First of all: rows that refer to the intent share its key, and whoever settles it would wait for them.
         for_change(Intent).get(pk=claimed.intent_id)
         now = times.now()
@@ -102,7 +104,8 @@ def save(claimed: Claimed, came: Came) -> Intent:
             now=now,
         )
         if outcome.person_first and intent.status == Status.RECORDED:
-            holding.hold(intent, actor=Actor.WORKER, actor_id=actor_id, now=now, why="objected", evidence=[seen])
+            why = came.why if isinstance(came, Objection) else "objected"
+            holding.hold(intent, actor=Actor.WORKER, actor_id=actor_id, now=now, why=why, evidence=[seen])
             intent.refresh_from_db()
         _tell_breaker(intent.downstream_id, outcome, now)
         return intent

@@ -7,7 +7,7 @@ approved or claimed at that moment, and has not seen it, is met again by its cla
 import logging
 import unicodedata
 from collections.abc import Iterator
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Final
 from uuid import UUID
 
@@ -30,17 +30,22 @@ _LONGEST: Final = 600
 _PAGE: Final = 500
 
 
+_SIGNS: Final = str.maketrans({"\u2212": "-", "\u2215": "/", "\u2044": "/", "\u29f8": "/"})
+
+
 def fold(text: str) -> str:
     """What a subject, payee or customer is compared by, so that no other spelling of it gets past a stop.
 
-    Neither case (Unicode's full folding) nor width and other compatible forms (NFKC), nor spaces, nor what nobody
-    sees make a difference. One key for two things costs a look; two keys for one thing would cost the stop.
+    Neither case (Unicode's full folding) nor width and other compatible forms (NFKC), nor the sort of a dash or
+    slash, nor spaces, nor what nobody sees make a difference. One key for two things costs a look; two keys for one thing would cost the stop.
     """
     # Twice, for what one step makes, the other may still fold: three letters of a fraction, a joined accent.
     for _ in range(2):
         text = unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold())
         # The Turkish i with a dot and the one without are each other's capitals in other languages.
         text = text.replace("\u0307", "").replace("\u0131", "i")
+        # Language models write dashes of every length, and slashes that are none.
+        text = "".join("-" if unicodedata.category(char) == "Pd" else char for char in text).translate(_SIGNS)
         text = "".join(char for char in text if not char.isspace() and not is_hidden(char))
     return unicodedata.normalize("NFKC", text)[:_LONGEST]
 
@@ -158,6 +163,11 @@ def lift(pk: int, *, actor_id: str, now: datetime | None = None) -> Stop:
     if found is None:
         raise NotFound("There is no such stop.")
     return found
+
+
+def placed_lately() -> bool:
+    """Whether a stop was placed within the last minute: only such a one can have missed what was being claimed."""
+    return active().filter(placed_at__gt=times.now() - timedelta(minutes=1)).exists()
 
 
 def active() -> QuerySet[Stop]:

@@ -8,7 +8,7 @@ from django.db.models import Q
 
 from actions import spelling
 from actions.models import Intent
-from actions.statuses import UNSETTLED
+from actions.statuses import UNSETTLED, Status
 
 MAX = spelling.MAX
 
@@ -54,6 +54,11 @@ def lock_family(kind_id: int, family: str) -> None:
             cursor.execute("SELECT pg_advisory_xact_lock(%s, hashtext(%s))", [kind_id, family])
 
 
+def lock_family_of(intent_id: UUID) -> None:
+    """The same, for the family of an intent. Before its row, always: whoever claims holds the family first."""
+    lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
+
+
 def related(one: str, other: str) -> bool:
     """Whether two subjects are the same, or one is part of the other. Two parts of one thing are not related."""
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
@@ -62,11 +67,12 @@ def related(one: str, other: str) -> bool:
 def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> list[Intent]:
     """The intents of the subject's family that keep another one from being sent, oldest first.
 
-    Those that hold the guard or may be sent without it (the waiver was for them, not for whatever comes next), and
-    disputed ones. Hold `lock_family` while acting on the answer.
+    Those that hold the guard or may be sent without it (the waiver was for them, not for whatever comes next), those
+    that may have been sent, guard or not, and disputed ones. Hold `lock_family` while acting on the answer.
     """
     guards = Q(guard_key__isnull=False) | Q(guard_waived=True)
-    open_ = (Q(status__in=list(UNSETTLED)) & guards) | Q(disputed=True)
+    maybe_sent = Q(status__in=[Status.SUBMITTED, Status.UNKNOWN])
+    open_ = (Q(status__in=sorted(UNSETTLED)) & guards) | maybe_sent | Q(disputed=True)
     family = (
         Intent.objects.select_related("agent", "kind", "policy", "downstream")
         .filter(open_, kind_id=kind_id, family=family_of(subject))

@@ -48,7 +48,7 @@ def sweep() -> Swept:
             _each(_ids(Q(approve_before__lt=now, status=Status.HELD), "approve_before"), _expire_approval, now),
         )
     )
-    changed += _close_attempts(now)
+    changed += _close_attempts(now) + _drop_replays(now)
     return Swept(changed=changed, due_to_send=dispatch.anything_due(now))
 
 
@@ -109,6 +109,14 @@ def _close_attempts(now: datetime) -> int:
         intent__status=Status.SUBMITTED
     )
     return left.update(closed_at=now, closed_by=ClosedBy.CLOCK, result=Result.NO_ANSWER, reason="lease_over")
+
+
+def _drop_replays(now: datetime) -> int:
+    """Whoever withdraws the promise that a downstream dedupes withdraws it for what is unknown then: given again, it
+    says nothing about keys that were sent meanwhile."""
+    planned = Intent.objects.filter(next_attempt_at__isnull=False, status=Status.UNKNOWN, downstream__dedupes=False)
+    ids = list(planned.order_by("next_attempt_at").values_list("pk", flat=True)[:BATCH])
+    return sum(transitions.note(pk, now=now, next_attempt_at=None) for pk in ids)
 
 
 def _expire_approval(intent_id: UUID, now: datetime) -> None:

@@ -5,6 +5,7 @@ Call everything here inside the transaction that holds the intent's lock and has
 """
 
 from datetime import datetime, timedelta
+from math import ceil
 
 from actions import policy, transitions
 from actions.models import Intent, SettledBy
@@ -48,8 +49,14 @@ def _plan(intent: Intent, judgement: Judgement, rules_: Policy, now: datetime, *
         seen = judgement.verdict in (Verdict.MATCH, Verdict.DUPLICATE, Verdict.PARTIAL, Verdict.MISMATCH)
         if not seen and not missing and not intent.disputed and made < _MOST_LOOKS:
             wait = policy.check_delay_s(rules_, made)
-    elif intent.settled_by == SettledBy.ABSENCE:
-        wait = next(iter(rules_.recheck_failed_s[made:]), None)
+    elif intent.settled_by == SettledBy.ABSENCE and intent.settled_at is not None:
+        # By time and not by count: looks that somebody asked for use up none of these.
+        times_ = sorted(intent.settled_at + timedelta(seconds=after) for after in rules_.recheck_failed_s)
+        at = next((time for time in times_ if time > now), None)
+        wait = None if at is None else ceil((at - now).total_seconds())
+        if judgement.verdict is Verdict.UNAVAILABLE:
+            soon = policy.check_delay_s(rules_, made)
+            wait = soon if wait is None else min(wait, soon)
     transitions.note(
         intent.pk,
         now=now,

@@ -6,7 +6,7 @@ an absence, and from when it was claimed, by our clock.
 
 import secrets
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
@@ -146,12 +146,20 @@ def _answer(intent: Intent, said: Said, agent: Agent) -> Check:
         return newest
     sight = _sight(intent, said, claim, by=by, now=now)
     seen = _keep(intent, said, agent, now)
-    telling = Telling(said.entries, seen.source, seen)
+    about_it = entries.ours(intent, said.entries)
+    if any(_names(intent, entry) and entry not in about_it for entry in said.entries):
+        # It gives this one what is another one's on record: neither is believed, and least of all that it is absent.
+        sight = replace(sight, may_count=False)
+    telling = Telling(about_it, seen.source, seen)
     rows = entries.store(intent.downstream, [telling], now=now, as_of=sight.started_at)
     judged = seeing.judge(intent, sight, rows)
     check = seeing.write(intent, sight, judged, [seen], now)
     seeing.follow(intent, sight, check, judged, now)
     return check
+
+
+def _names(intent: Intent, entry: Entry) -> bool:
+    return entry.key == intent.idempotency_key or bool(intent.external_id and entry.entry_id == intent.external_id)
 
 
 def _sight(intent: Intent, said: Said, claim: _Claim | None, *, by: str, now: datetime) -> Sight:

@@ -24,7 +24,7 @@ from django.db.models import Count, Q
 from rq.exceptions import AbandonedJobError
 from rq.timeouts import BaseTimeoutException
 
-from actions import breakers, dispatch, evidence, loop, places, policy, times, transitions, transport
+from actions import breakers, dispatch, evidence, loop, places, policy, subjects, times, transitions, transport
 from actions.connectors import registry
 from actions.connectors.base import LookupFailed, Page, Target, Wanted
 from actions.errors import BadDecision, StaleTransition
@@ -224,6 +224,8 @@ def look(claimed: Claimed) -> Looked:
 def act(claimed: Claimed, looked: Looked) -> Check:
     """Stores what was seen, judges it, and does what follows, all in one transaction."""
     with transaction.atomic():
+        # What is seen may put it in question, which concerns its family: that lock comes first, everywhere.
+        subjects.lock_family_of(claimed.intent_id)
         intent = for_change(Intent).select_related("kind", "policy", "downstream", "agent").get(pk=claimed.intent_id)
         now = times.now()
         asked_for = intent.next_check_at
@@ -245,14 +247,23 @@ def act(claimed: Claimed, looked: Looked) -> Check:
         if claimed.until is not None and asked_for is not None and asked_for < claimed.until:
             ask_for_look(intent.pk, at=asked_for, now=now)
         if not claimed.manual:
-            transitions.note(intent.pk, now=now, looking_until=None)
+            # Unless somebody else looks by now, because this took too long.
+            Intent.objects.filter(pk=intent.pk, looking_until=claimed.until).update(looking_until=None)
             tell_breaker(intent.downstream, looked, now)
     return check
 
 
 # What came to nothing for a reason that lies with us, or with this one question.
 _NOT_THE_BOOKS = frozenset(
-    {"connector_error", "not_offered", "bad_query", "not_storable", "repeated_cursor", "too_many_pages"}
+    {
+        "connector_error",
+        "not_offered",
+        "bad_query",
+        "bad_question",
+        "not_storable",
+        "repeated_cursor",
+        "too_many_pages",
+    }
 )
 
 

@@ -6,11 +6,12 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
 
-from django.db.models import Q
+from django.db.models import BooleanField, F, Func, Q, QuerySet
 
 from actions import subjects
 from actions.canonical import canonical, digest
 from actions.connectors.base import Entry, Page
+from actions.locking import for_change
 from actions.models import Downstream, Evidence, Intent
 from actions.statuses import UNSETTLED
 from reconciliation.models import EntryRole, EntryState, LedgerEntry, Match, MatchRole
@@ -21,6 +22,8 @@ _BATCH = 500
 EXPLAINED_WITHIN = timedelta(minutes=10)
 # Of one intent's entries so many are judged together; nobody's order has more that could be its own.
 _MOST_ABOUT = 500
+# The condition of the index intent_external_id, word for word: SQLite uses a partial index only then.
+HAS_EXTERNAL_ID = Func(F("external_id"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
 
 
 @dataclass(frozen=True)
@@ -50,11 +53,12 @@ def store(
     """Stores what was told, in its order, each entry once. `as_of`: how old the news is, by who tells it.
 
     A handful of statements however many entries there are: the intent's lock is held meanwhile. A row's
-    `last_seen_at` is the newest `as_of` that told of it.
+    `last_seen_at` is the newest `as_of` that told of it. Call it inside a transaction.
     """
     unnamed: Counter[str] = Counter()
     told = {_id_of(entry, unnamed): (entry, telling) for telling in tellings for entry in telling.entries}
-    known = _known(downstream, told)
+    known = set(_rows(downstream, told).values_list("entry_id", flat=True))
+    # In one order, whoever stores, and locked only once all are there: so nobody waits in a circle.
     new = [
         LedgerEntry(
             downstream=downstream,
@@ -67,23 +71,77 @@ def store(
             explain_at=now + timedelta(seconds=downstream.lag_s) + EXPLAINED_WITHIN,
             **_said(entry),
         )
-        for entry_id, (entry, telling) in told.items()
+        for entry_id, (entry, telling) in sorted(told.items())
         if entry_id not in known
     ]
-    # Somebody else's look may be storing the same: whoever is first is right, and both read what is there then.
     LedgerEntry.objects.bulk_create(new, ignore_conflicts=True, batch_size=_BATCH)
-    for entry_id, row in known.items():
+    rows = {row.entry_id: row for row in lock(downstream, told)}
+    for entry_id, row in rows.items():
         entry, telling = told[entry_id]
-        _see_again(row, entry.state, _said(entry), telling.evidence, as_of)
-    older = LedgerEntry.objects.filter(pk__in=[row.pk for row in known.values()], last_seen_at__lt=as_of)
+        # Not only what was known before: somebody else's look may have stored the same in between, in another state.
+        if row.evidence_id != telling.evidence.pk:
+            _see_again(row, entry.state, _said(entry), telling.evidence, as_of)
+    older = LedgerEntry.objects.filter(pk__in=[row.pk for row in rows.values()], last_seen_at__lt=as_of)
     older.update(last_seen_at=as_of)
-    known |= _known(downstream, [row.entry_id for row in new])
-    return [known[entry_id] for entry_id in told]
+    return [rows[entry_id] for entry_id in told]
 
 
-def _known(downstream: Downstream, ids: Iterable[str]) -> dict[str, LedgerEntry]:
-    rows = LedgerEntry.objects.filter(downstream=downstream, book="api", entry_id__in=list(ids))
-    return {row.entry_id: row for row in rows}
+def lock(downstream: Downstream, ids: Iterable[str]) -> list[LedgerEntry]:
+    """The rows of these entries, locked until the transaction ends, in the one order in which everybody locks."""
+    found = for_change(LedgerEntry).filter(downstream=downstream, book="api", entry_id__in=list(ids))
+    return list(found.order_by("pk"))
+
+
+def _rows(downstream: Downstream, ids: Iterable[str]) -> QuerySet[LedgerEntry]:
+    return LedgerEntry.objects.filter(downstream=downstream, book="api", entry_id__in=list(ids)).order_by()
+
+
+def differing(entries: Iterable[Entry], rows: Sequence[LedgerEntry]) -> list[int]:
+    """The rows that say something else than these entries: news that was taken for older than what is known, or
+    what changed of an entry that had ended. That one was pending before it ended is neither."""
+    told = {entry.entry_id[:255]: entry for entry in entries if entry.entry_id}
+    stored = LedgerEntry.objects.filter(pk__in=[row.pk for row in rows]).order_by("pk")
+    return [row.pk for row in stored if row.entry_id in told and _differs(told[row.entry_id], row)]
+
+
+def _differs(entry: Entry, row: LedgerEntry) -> bool:
+    if row.state != EntryState.PENDING and entry.state == EntryState.PENDING.value:
+        return False
+    amount = (row.amount_minor, row.currency) if entry.amount_minor is None else (entry.amount_minor, entry.currency)
+    return (entry.state, entry.role, *amount) != (row.state, row.role, row.amount_minor, row.currency)
+
+
+def answered_by(downstream_id: int, ids: Iterable[str]) -> QuerySet[Intent]:
+    """The intents to which the downstream named one of these ids as theirs."""
+    # As a sum, so that SQLite doesn't take an index on the downstream, with all its history, for the better one.
+    theirs = Intent.objects.annotate(whose=F("downstream_id") + 0)
+    return theirs.filter(HAS_EXTERNAL_ID, external_id__in=list(ids), whose=downstream_id)
+
+
+def ours(intent: Intent, told: Sequence[Entry]) -> list[Entry]:
+    """Of what somebody says about one intent: what can be about it, and is no word about another one's entry.
+
+    What bears its own key or id; or has no key, and its subject or none.
+    """
+    ids = {entry.entry_id[:255] for entry in told if entry.entry_id}
+    elsewhere = set(
+        answered_by(intent.downstream_id, ids).exclude(pk=intent.pk).values_list("external_id", flat=True)
+    )
+    own_key, own_subject = ("", intent.idempotency_key), ("", intent.subject)
+    for row in _rows(intent.downstream, ids):
+        own = row.key == intent.idempotency_key or (intent.external_id and row.entry_id == intent.external_id)
+        if not own and (row.key or row.subject not in own_subject):
+            elsewhere.add(row.entry_id)
+    return [
+        entry
+        for entry in told
+        if (entry.entry_id or "")[:255] not in elsewhere
+        and (
+            entry.key == intent.idempotency_key
+            or (intent.external_id and entry.entry_id == intent.external_id)
+            or ((entry.key or "") in own_key and (entry.subject or "") in own_subject)
+        )
+    ]
 
 
 def _id_of(entry: Entry, unnamed: Counter[str]) -> str:
@@ -203,8 +261,8 @@ def candidates_for(intent: Intent, rows: Iterable[LedgerEntry]) -> list[Candidat
 
 def _answered(intent: Intent, rows: list[LedgerEntry]) -> set[int]:
     """The entries whose id is the external id of another intent: it is settled, or accepted, as that one."""
-    others = Intent.objects.filter(downstream=intent.downstream_id, external_id__in=[row.entry_id for row in rows])
-    ids = set(others.exclude(pk=intent.pk).exclude(external_id="").values_list("external_id", flat=True))
+    others = answered_by(intent.downstream_id, [row.entry_id for row in rows]).exclude(pk=intent.pk)
+    ids = set(others.values_list("external_id", flat=True))
     return {row.pk for row in rows if row.entry_id in ids}
 
 

@@ -13,10 +13,10 @@ from actions.models import Intent, SettledBy
 from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
-from reconciliation import rules
-from reconciliation.models import Check, LedgerEntry, Match, MatchRole, Review, Verdict
+from reconciliation import entries, rules
+from reconciliation.models import Check, LedgerEntry, Match, MatchRole, ReasonCode, Review, Verdict
 from reconciliation.reviews import opening
-from reconciliation.rules import Move, Situation
+from reconciliation.rules import Move, Situation, Step
 from reconciliation.verdicts import Judgement
 
 
@@ -24,6 +24,13 @@ def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime, *,
     """`planned`: it was the intent's turn, and the next look is planned from here; else the plan stays."""
     rules_ = policy.read(intent.policy.text)
     step = rules.follow(judgement, _situation(intent, rules_, now))
+    if step.move is Move.FAIL and entries.is_known_to_exist(intent):
+        # Somebody told of an effect under its own key: what this look alone showed fails nothing by machine.
+        step = Step(Move.REVIEW, ReasonCode.AMBIGUOUS)
+    under_way = intent.next_attempt_at is not None and intent.next_attempt_at <= now and not judgement.candidates
+    if step.reason is ReasonCode.STILL_UNKNOWN and step.recommendation is None and under_way:
+        # Its key is about to be sent again, perhaps because a person said so: that is waited for first.
+        step = Step(Move.LOOK_AGAIN)
     if planned:
         Intent.objects.filter(pk=intent.pk).update(checks_made=F("checks_made") + 1)
         intent.checks_made += 1

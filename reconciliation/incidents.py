@@ -1,18 +1,17 @@
 """Incidents: what explains many cases at once. One is open per downstream and line, for as long as its breaker is.
 
 While it is open, cases that are there only because nothing could be found out wait for its end in one line of the
-queue, and their time to be decided stands still. Then all of them are looked up again, before people see what is
-left of them one by one.
+queue, though not past the time when they are due, and what they are due by is put off by as long as it lasted. Then
+all of them are looked up again, before people see what is left of them one by one.
 """
 
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
-from actions import transitions
 from actions.locking import for_change
-from actions.models import Downstream, Intent, Line
+from actions.models import Downstream, Intent, Line, LookUp
 from actions.statuses import Status
 from reconciliation.models import Check, Incident, IncidentKind, Purpose, ReasonCode, Review, ReviewReason
 
@@ -43,14 +42,17 @@ def open_ones() -> QuerySet[Incident]:
 def sweep(now: datetime) -> int:
     """One pass: gathers cases under open incidents, has everything looked up after closed ones, and lets their
     cases go. Any number at once equals one."""
-    changed = sum(_gather(incident) for incident in open_ones().filter(downstream__isnull=False))
+    changed = sum(_gather(incident, now) for incident in open_ones().filter(downstream__isnull=False))
     for incident in Incident.objects.filter(closed_at__isnull=False, rechecked_at=None, downstream__isnull=False):
         changed += _look_again(incident, now)
     return changed + _let_go(now)
 
 
-def _gather(incident: Incident) -> int:
-    """Cases whose only reason is that nothing can be found out. Somebody's own case stays with them."""
+def _gather(incident: Incident, now: datetime) -> int:
+    """Cases whose only reason is that nothing can be found out. Somebody's own case stays with them, and so does one
+    that is due, or that only people can find out about: an outage hides nothing for ever."""
+    if incident.downstream is None or incident.downstream.look_up == LookUp.NONE:
+        return 0
     other_reasons = ReviewReason.objects.filter(review=OuterRef("pk")).exclude(code=ReasonCode.STILL_UNKNOWN)
     with transaction.atomic():
         found = for_change(Review, skip_locked=True).filter(
@@ -60,6 +62,7 @@ def _gather(incident: Incident) -> int:
             owner=None,
             purpose=Purpose.OUTCOME,
             customer_waiting=False,
+            due_at__gt=now,
             intent__downstream=incident.downstream_id,
         )
         ids = list(found.order_by("pk").values_list("pk", flat=True)[:_BATCH])
@@ -70,17 +73,18 @@ def _look_again(incident: Incident, now: datetime) -> int:
     """Everything whose look was put off, or planned for much later, is due now."""
     waiting = Intent.objects.filter(
         Q(status=Status.UNKNOWN) | Q(status=Status.SUBMITTED, lease_until=None),
+        # What somebody looks at already is theirs: taken from them, their look would prove nothing.
+        Q(looking_until=None) | Q(looking_until__lte=now),
         downstream=incident.downstream_id,
         next_check_at__gt=now,
-    )
-    changed, last = 0, None
-    while True:
-        more = waiting.filter(pk__gt=last) if last else waiting
-        ids = list(more.order_by("pk").values_list("pk", flat=True)[:_BATCH])
-        if not ids:
-            break
-        changed += sum(transitions.note(pk, now=now, next_check_at=now) for pk in ids)
-        last = ids[-1]
+        status_since__lte=incident.closed_at,
+    ).exclude(downstream__look_up=LookUp.SERVICE)
+    with transaction.atomic():
+        due = list(waiting.order_by("pk").values_list("pk", flat=True)[:_BATCH])
+        ids = list(for_change(Intent, skip_locked=True).filter(pk__in=due).values_list("pk", flat=True))
+        changed = Intent.objects.filter(pk__in=ids).update(next_check_at=now, updated_at=now)
+    if len(due) == _BATCH:
+        return changed  # the next pass goes on
     return changed + Incident.objects.filter(pk=incident.pk, rechecked_at=None).update(rechecked_at=now)
 
 
@@ -89,21 +93,25 @@ def _let_go(now: datetime) -> int:
     looked = Check.objects.filter(intent=OuterRef("intent"), at__gt=OuterRef("incident__closed_at"))
     over = Q(intent__next_check_at=None) | Q(incident__closed_at__lt=now - _PATIENCE) | Exists(looked)
     ids = list(
-        Review.objects.filter(over, incident__closed_at__isnull=False, closed_at=None)
+        Review.objects.filter(
+            Q(due_at__lte=now) | (over & Q(incident__closed_at__isnull=False)), incident__isnull=False, closed_at=None
+        )
         .order_by("pk")
         .values_list("pk", flat=True)[:_BATCH]
     )
-    return sum(_release(pk) for pk in ids)
+    return sum(_release(pk, now) for pk in ids)
 
 
-def _release(review_id: int) -> bool:
+def _release(review_id: int, now: datetime) -> bool:
     with transaction.atomic():
         review = for_change(Review, skip_locked=True).filter(pk=review_id, closed_at=None).first()
         if review is None or review.incident_id is None:
             return False
         incident = Incident.objects.get(pk=review.incident_id)
         if incident.closed_at is None:
-            return False
+            # Due, and the outage goes on: somebody has to decide it without the books.
+            Review.objects.filter(pk=review_id).update(incident=None, version=F("version") + 1)
+            return review.due_at <= now
         # Another line of the same downstream may be away still: then it goes on waiting, for that.
         still = (
             Incident.objects.filter(downstream=incident.downstream_id, closed_at=None).order_by("opened_at").first()

@@ -34,7 +34,12 @@ log = logging.getLogger(__name__)
 _OVERLAP = timedelta(hours=1)
 # A look may take so long; whoever claimed it and never came back has lost it a little later.
 _LONGEST = timedelta(minutes=1)
-_CLAIM = _LONGEST + timedelta(minutes=1)
+# One that follows a look that was cut off has more to read, and more time: cut off at the same place again and again,
+# it would never get on.
+_CATCHING_UP = timedelta(minutes=2)
+_MARGIN = timedelta(minutes=1)
+# So many times the interval, and an hour, a look may be behind before people are told.
+_LATE_TIMES, _LATE = 3, timedelta(hours=1)
 # So many entries are stored in one transaction.
 _AT_ONCE = 1_000
 
@@ -49,6 +54,18 @@ class Claimed:
     since: datetime
     started_at: datetime
     until: datetime
+    longest: timedelta = _LONGEST
+
+
+def behind(now: datetime) -> list[LookBack]:
+    """Books that are to be looked through and were not for much longer than they should be."""
+    rows = LookBack.objects.filter(downstream__look_back_s__isnull=False, through__lt=now - _LATE)
+    return [
+        row
+        for row in rows.select_related("downstream").order_by("downstream__title", "pk")
+        if row.through is not None
+        and row.through < now - _LATE - _LATE_TIMES * timedelta(seconds=row.downstream.look_back_s or 0)
+    ]
 
 
 def anything_due(now: datetime) -> bool:
@@ -72,9 +89,14 @@ def claim(*, limit: int) -> list[Claimed]:
 
 def _claim_one(downstream: Downstream, now: datetime) -> Claimed | None:
     with transaction.atomic():
-        row, _ = LookBack.objects.get_or_create(downstream=downstream, defaults={"next_at": now})
-        until = now + _CLAIM
-        if row.next_at > now or not LookBack.objects.filter(pk=row.pk, next_at=row.next_at).update(next_at=until):
+        # From its first claim on it is known where to begin: looks that fail must not let that move along.
+        row, _ = LookBack.objects.get_or_create(downstream=downstream, defaults={"next_at": now, "through": now})
+        longest = _CATCHING_UP if row.problem.startswith("too_many_pages") else _LONGEST
+        until = now + longest + _MARGIN
+        through = row.through or now
+        if row.next_at > now or not LookBack.objects.filter(pk=row.pk, next_at=row.next_at).update(
+            next_at=until, through=through
+        ):
             return None
         if downstream.pk in breakers.open_ones(Line.LOOKING):
             a_look = timedelta(milliseconds=2 * downstream.deadline_ms)
@@ -85,9 +107,10 @@ def _claim_one(downstream: Downstream, now: datetime) -> Claimed | None:
         connector=downstream.connector,
         target=dispatch.target_of(downstream),
         # The first look begins a little before now: what was booked before Landed came is nobody's case.
-        since=(row.through or now) - overlap,
+        since=through - overlap,
         started_at=now,
         until=until,
+        longest=longest,
     )
 
 
@@ -97,11 +120,13 @@ def look(claimed: Claimed) -> Looked:
     limits = transport.Limits(
         connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
     )
-    stop_at = time.monotonic() + _LONGEST.total_seconds()
+    stop_at = time.monotonic() + claimed.longest.total_seconds()
 
     def fetch(call: Call) -> Reply:
         if time.monotonic() > stop_at:
-            raise LookupFailed("too_many_pages", f"After {_LONGEST.total_seconds():.0f} s there was still more.")
+            raise LookupFailed(
+                "too_many_pages", f"After {claimed.longest.total_seconds():.0f} s there was still more."
+            )
         return transport.send(call, limits)
 
     pages: list[Page] = []
@@ -159,13 +184,18 @@ def _store(downstream: Downstream, pages: list[Page], claimed: Claimed) -> set[s
     and again."""
     with transaction.atomic():
         now = times.now()
+        # Not locked: rows are locked below, all at once and in one order.
         known = _known(downstream, pages)
         fresh = [page for page in pages if any(_is_news(entry, known) for entry in page.entries)]
-        old = [entry.entry_id for page in pages if page not in fresh for entry in page.entries]
+        old = [entry.entry_id for page in pages if page not in fresh for entry in page.entries if entry.entry_id]
         kept = [(page, _keep(page, claimed, now)) for page in fresh]
-        entries.store_pages(downstream, kept, now=now, as_of=claimed.started_at)
-        seen_again = LedgerEntry.objects.filter(downstream=downstream, book="api", entry_id__in=old)
-        seen_again.filter(last_seen_at__lt=claimed.started_at).update(last_seen_at=claimed.started_at)
+        if fresh:
+            entries.store_pages(downstream, kept, now=now, as_of=claimed.started_at)
+    with transaction.atomic():
+        # By itself: locks of two lots would be taken in no order.
+        seen_again = [row.pk for row in entries.lock(downstream, old)] if old else []
+        older = LedgerEntry.objects.filter(pk__in=seen_again, last_seen_at__lt=claimed.started_at)
+        older.update(last_seen_at=claimed.started_at)
     return {entry.key for page in fresh for entry in page.entries if entry.key and _is_news(entry, known)}
 
 

@@ -5,17 +5,18 @@ ever booked. What is explained only for now (its intent is not settled, or in qu
 """
 
 from datetime import datetime, timedelta
+from math import ceil
 from typing import Any
 
 from django.db import transaction
-from django.db.models import BooleanField, Case, Exists, F, Func, Min, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, Min, OuterRef, Q, QuerySet, Value, When
 
 from actions import money, policy, times
 from actions.locking import for_change
 from actions.models import Intent, Kind
 from actions.statuses import UNSETTLED
 from reconciliation import checks
-from reconciliation.entries import EXPLAINED_WITHIN
+from reconciliation.entries import EXPLAINED_WITHIN, HAS_EXTERNAL_ID
 from reconciliation.models import (
     Check,
     ClosedHow,
@@ -39,9 +40,9 @@ _PATIENCE = timedelta(hours=1)
 _DUE = timedelta(hours=4)
 # Only these say something about whether we did it.
 ROLES = (EntryRole.EFFECT, EntryRole.REVERSAL)
-
-# The condition of the index intent_external_id, word for word: SQLite uses a partial index only then.
-_HAS_EXTERNAL_ID = Func(F("external_id"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
+# Open cases are looked at again in turn, by each process that sweeps (once a second): so many in a pass that each has
+# its turn about every half minute, and never more than a batch.
+_TURN_S, _AT_LEAST = 30, 50
 
 
 def tied() -> Exists:
@@ -55,7 +56,7 @@ def answered() -> Exists:
     """The downstream named it to an intent as that one's own."""
     # As a sum, so that SQLite doesn't take the index on the downstream for the better one of the two.
     theirs = Intent.objects.annotate(whose=F("downstream_id") + 0)
-    return Exists(theirs.filter(_HAS_EXTERNAL_ID, external_id=OuterRef("entry_id"), whose=OuterRef("downstream_id")))
+    return Exists(theirs.filter(HAS_EXTERNAL_ID, external_id=OuterRef("entry_id"), whose=OuterRef("downstream_id")))
 
 
 def in_question() -> Exists:
@@ -184,11 +185,29 @@ def explained(entry_id: int) -> str:
 
 
 def explained_since() -> list[int]:
-    """Open cases about entries that an intent explains by now, or that were not carried out after all."""
-    about = _with_explanation(LedgerEntry.objects.filter(pk=OuterRef("entry"))).exclude(explained="")
-    found = Review.objects.filter(Exists(about), purpose=Purpose.ENTRY, closed_at__isnull=True)
-    # In the order of the index over open ones.
-    return list(found.order_by("entry_id").values_list("pk", flat=True)[:BATCH])
+    """Open cases about entries that an intent explains by now, or that were not carried out after all: of those whose
+    turn it is."""
+    cases = dict(_in_turn())
+    about = _with_explanation(LedgerEntry.objects.filter(pk__in=list(cases))).exclude(explained="")
+    return [cases[pk] for pk in about.order_by("pk").values_list("pk", flat=True)]
+
+
+class _Turn:
+    """Behind which entry the next pass goes on. Of this process: whoever starts anew begins at the first."""
+
+    after = 0
+
+
+def _in_turn() -> list[tuple[int, int]]:
+    """Open cases, with their entries first: the next ones in the order of the index over open ones, round and round."""
+    found = Review.objects.filter(purpose=Purpose.ENTRY, closed_at__isnull=True)
+    many = min(BATCH, max(_AT_LEAST, ceil(found.order_by().count() / _TURN_S)))
+    pairs = found.order_by("entry_id").values_list("entry_id", "pk")
+    turn = list(pairs.filter(entry_id__gt=_Turn.after)[:many])
+    if len(turn) < many and _Turn.after:
+        turn += list(pairs.filter(entry_id__lte=_Turn.after)[: many - len(turn)])
+    _Turn.after = turn[-1][0] if turn else 0
+    return [(entry, case) for entry, case in turn if entry is not None]
 
 
 def close_case(review_id: int) -> bool:

@@ -7,7 +7,7 @@ from typing import Any
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from actions import policy, times
 from actions.locking import for_change
@@ -26,12 +26,16 @@ log = logging.getLogger(__name__)
 _GRACE = timedelta(minutes=5)
 
 
+# PostgreSQL: a deadlock, or a conflict with another transaction. It is about this row, and gone the next time.
+_ROW_ONLY = frozenset({"40P01", "40001"})
+
+
 def sweep() -> Swept:
     """One pass: applies webhooks that came before their intent, puts decisions into effect whose undo window is
     over, opens a review for every unknown that nobody would otherwise look at again, and one for every entry that no
     intent explains."""
     now = times.now()
-    changed = _apply_deliveries(now) + _take_effect(now) + _ask_people(now) + incidents.sweep(now)
+    changed = _take_effect(now) + _apply_deliveries(now) + _ask_people(now) + incidents.sweep(now)
     changed += _explain_entries(now)
     return Swept(changed=changed, due_to_check=checks.anything_due(now) or look_back.anything_due(now))
 
@@ -59,7 +63,10 @@ def _safely(act: Callable[[Any], bool], pk: object) -> bool:
     """One bad row stops no other."""
     try:
         return act(pk)
-    except (OperationalError, InterfaceError):
+    except (OperationalError, InterfaceError) as away:
+        if getattr(away.__cause__, "sqlstate", None) in _ROW_ONLY:
+            log.warning("the sweep leaves %s of %s for later: %s", act.__name__, pk, away)
+            return False
         raise  # the database is away, for every row
     except Exception:
         log.exception("the sweep can't handle %s of %s", act.__name__, pk)
@@ -69,12 +76,18 @@ def _safely(act: Callable[[Any], bool], pk: object) -> bool:
 def _ask_people(now: datetime) -> int:
     """Nothing ends in silence: an unknown that nobody would look at again, or whose checks never came through, gets
     a review."""
-    open_review = Review.objects.filter(intent=OuterRef("pk"), closed_at__isnull=True)
     unasked = Intent.objects.filter(
-        ~Exists(open_review), status__in=[Status.UNKNOWN, Status.SUBMITTED], lease_until__isnull=True
+        ~Exists(_asked(now).filter(intent=OuterRef("pk"))),
+        status__in=[Status.UNKNOWN, Status.SUBMITTED],
+        lease_until__isnull=True,
     )
     oldest = unasked.select_related("policy").order_by("status_since", "pk")[:BATCH]
     return sum(_safely(_ask, intent.pk) for intent in oldest if _in_silence(intent, now))
+
+
+def _asked(now: datetime) -> QuerySet[Review]:
+    """Open cases, and those decided a moment ago: what was decided may be on its way still."""
+    return Review.objects.filter(Q(closed_at__isnull=True) | Q(closed_at__gt=now - _GRACE))
 
 
 def _in_silence(intent: Intent, now: datetime) -> bool:
@@ -95,7 +108,7 @@ def _ask(pk: UUID) -> bool:
         now = times.now()
         # Read again under the lock: it may have been settled, held, or freed to be sent in between.
         still = intent.status in (Status.UNKNOWN, Status.SUBMITTED) and intent.lease_until is None
-        if not still or not _in_silence(intent, now):
+        if not still or not _in_silence(intent, now) or _asked(now).filter(intent=intent).exists():
             return False
         opening.open_for_outcome(intent, ReasonCode.STILL_UNKNOWN, now=now)
     return True

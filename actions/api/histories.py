@@ -48,7 +48,7 @@ def _attempt(row: Attempt) -> dict[str, Any]:
         "claimed_at": time_text(row.claimed_at),
         "closed_at": time_text(row.closed_at),
         "result": row.known_result or None,
-        "reason": row.late_reason or row.reason or None,
+        "reason": reasons.public(row.late_reason or row.reason) or None,
         "phase": row.phase or None,
         "http_status": row.http_status,
     }

@@ -10,11 +10,12 @@ from uuid import UUID
 from django.db.models import Q, QuerySet
 from django.urls import reverse
 
-from actions import callers, guidance, policy, reasons
+from actions import callers, guidance, policy, reasons, replays
 from actions.api.answers import time_text
 from actions.errors import NotFound
 from actions.guidance import Situation
 from actions.models import Agent, Attempt, Executor, Intent
+from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Status
 
@@ -175,7 +176,7 @@ def intent_json(
         "settled_by": intent.settled_by or None,
         "attempt_count": len(beside.attempts),
         "attempt": None if last is None else _attempt_json(last, may_send=at.may_send),
-        "replay_safe_until": time_text(policy.replay_safe_until(rules, intent.first_maybe_sent_at)),
+        "replay_safe_until": time_text(_replay_safe_until(intent, rules)),
         "send_before": time_text(intent.send_before),
         "next_step": guidance.next_step(at).value,
         "ask_again_at": time_text(guidance.ask_again_at(at)),
@@ -193,6 +194,11 @@ def intent_json(
 
 def _attempt_json(attempt: Attempt, *, may_send: bool) -> dict[str, Any]:
     return {"number": attempt.number, "lease_until": time_text(attempt.lease_until), "may_send": may_send}
+
+
+def _replay_safe_until(intent: Intent, rules: Policy) -> datetime | None:
+    down = intent.downstream
+    return replays.safe_until(rules, intent.first_maybe_sent_at, dedupes=down.dedupes, window_s=down.dedupe_window_s)
 
 
 def _review_json(review: OpenReview) -> dict[str, Any]:

@@ -62,6 +62,7 @@ LOOK_UP_REASONS: Mapping[str, str] = {
     "not_offered": "The connector is not set up to look up in this way.",
     "bad_query": "The question could not be put together; nothing was asked.",
     "http_error": "The downstream answered with an HTTP error.",
+    "bad_question": "The downstream refused this question, with an HTTP status that says nothing about its books.",
     "unreadable_page": "A page could not be read.",
     "unreadable_entry": "An entry could not be read.",
     "repeated_cursor": "The pages go in a circle.",

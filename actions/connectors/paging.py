@@ -45,11 +45,22 @@ def complete(reply: Reply) -> Reply:
     return reply
 
 
+# A 4xx that says something about us, or about now, and not about the one thing that was asked.
+_NOT_THE_QUESTION = frozenset({401, 403, 408, 429})
+
+
+def no_view(status: int | None, body: str) -> LookupFailed:
+    """What an answer comes to that is not a whole 200."""
+    refused = status is not None and 400 <= status < 500 and status not in _NOT_THE_QUESTION
+    reason = "bad_question" if refused else "http_error"
+    return LookupFailed(reason, f"HTTP {status}.", http_status=status, body=body)
+
+
 def document_of(reply: Reply) -> Any:
     """The JSON of a whole 200: a 206 would be part of a view, a 202 none yet. Raises LookupFailed."""
     status, body = complete(reply).status, text_of(reply.body)
     if status != 200:
-        raise LookupFailed("http_error", f"HTTP {status}.", http_status=status, body=body)
+        raise no_view(status, body)
     try:
         return read_json(reply.body)
     except BadJson as wrong:

@@ -66,6 +66,8 @@ def against_sending_again(intent: Intent, now: datetime) -> str:
         return "The downstream doesn't promise to carry out one key only once."
     if until <= now:
         return "The time for this is over: sent again, it could be carried out a second time."
+    if intent.attempts.filter(closed_at__isnull=True).exists():
+        return "It may be being sent at this moment: wait until that attempt has ended."
     if callers.stop_of(intent) is not None:
         return "Its agent, kind or downstream is paused: nothing is sent at the moment."
     return grounds.for_stops(stops.of_intent(intent))

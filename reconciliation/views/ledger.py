@@ -9,7 +9,10 @@ from django import forms
 from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 
+from actions import times
 from actions.models import Downstream, Intent
+from reconciliation import look_back
+from reconciliation.entries import HAS_EXTERNAL_ID
 from reconciliation.models import EntryRole, EntryState, LedgerEntry, Match, MatchRole, Purpose, Review
 from reconciliation.views import paging
 from reconciliation.views.frame import DeskRequest, page, show
@@ -21,8 +24,7 @@ EMPTY = {
     "orphans": "Every entry is explained by an intent.",
     "duplicates": "Nothing was booked twice.",
 }
-# The condition of the index intent_external_id, word for word: SQLite uses a partial index only then.
-_HAS_EXTERNAL_ID = Func(F("external_id"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
+# The condition of the index entry_by_key, word for word: SQLite uses a partial index only then.
 _HAS_KEY = Func(F("key"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
 
 
@@ -71,6 +73,7 @@ def ledger(request: DeskRequest) -> HttpResponse:
         "query": query,
         "filtered": bool(kept),
         "empty": EMPTY[tab],
+        "behind": look_back.behind(times.now()),
     }
     return show(request, "ledger.html", context)
 
@@ -139,7 +142,7 @@ def rows(entries: Sequence[LedgerEntry]) -> list[Row]:
     cases = {case.entry_id: case for case in _with_open_case().filter(entry__in=ids)}
     # Of whatever downstream: told apart below, or an index on the downstream would look like the better one.
     mine = Intent.objects.select_related("kind")
-    answered = mine.filter(_HAS_EXTERNAL_ID, external_id__in={entry.entry_id for entry in entries})
+    answered = mine.filter(HAS_EXTERNAL_ID, external_id__in={entry.entry_id for entry in entries})
     by_id = {(intent.downstream_id, intent.external_id): intent for intent in answered}
     keyed = mine.filter(idempotency_key__in={entry.key for entry in entries if entry.key})
     by_key = {(intent.downstream_id, intent.idempotency_key): intent for intent in keyed}

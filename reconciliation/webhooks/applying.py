@@ -37,8 +37,7 @@ def due(now: datetime, *, limit: int) -> list[int]:
 def concerned(downstream_id: int, named: Mapping[str, Sequence[Any]]) -> list[UUID]:
     """The intents that it speaks of: by key or id whatever their status; else by subject."""
     ours = Intent.objects.filter(downstream_id=downstream_id).order_by("created_at", "id")
-    by_name = Q(idempotency_key__in=named.get("keys", ())) | Q(external_id__in=named.get("external_ids", ()))
-    if found := list(ours.filter(by_name).values_list("pk", flat=True)[:_MOST_INTENTS]):
+    if found := _named(downstream_id, named):
         return found
     about = named.get("subjects", ())
     families = {subjects.family_of(subject) for subject in about}
@@ -50,6 +49,19 @@ def concerned(downstream_id: int, named: Mapping[str, Sequence[Any]]) -> list[UU
     if not found:
         also |= Q(status=Status.FAILED, settled_by__in=[SettledBy.ABSENCE, SettledBy.DECISION])
     return [*found, *sent.filter(also).values_list("pk", flat=True)[:_MOST_INTENTS]]
+
+
+def _named(downstream_id: int, named: Mapping[str, Sequence[Any]]) -> list[UUID]:
+    """By key or id, the oldest first. Each is asked for by itself, in its own index."""
+    keyed = Intent.objects.filter(idempotency_key__in=named.get("keys", ()))
+    answered = entries.answered_by(downstream_id, named.get("external_ids", ()))
+    found = {
+        (created_at, pk)
+        for by in (keyed, answered)
+        for created_at, pk, whose in by.order_by("created_at", "id").values_list("created_at", "pk", "downstream_id")
+        if whose == downstream_id
+    }
+    return [pk for _, pk in sorted(found)[:_MOST_INTENTS]]
 
 
 def apply(pk: int, *, told: Sequence[LedgerEntry] = ()) -> bool:
@@ -66,8 +78,10 @@ def apply(pk: int, *, told: Sequence[LedgerEntry] = ()) -> bool:
         _apply_to(delivery, intent_id, told) for intent_id in concerned(delivery.downstream_id, delivery.about_data)
     ]
     done = [outcome for outcome in outcomes if outcome is not None]
-    if not outcomes or len(done) < len(outcomes):
-        if now < delivery.received_at + timedelta(seconds=TRY_AFTER_S[-1]):
+    # What names nothing of ours and shows no entry is over: an intent is recorded, with its key, before anything is sent.
+    waits = bool(delivery.about_data["entries"]) if not outcomes else len(done) < len(outcomes)
+    if not outcomes or waits:
+        if waits and now < delivery.received_at + timedelta(seconds=TRY_AFTER_S[-1]):
             return True
         done.append(DeliveryOutcome.JUDGED if outcomes else DeliveryOutcome.NOTHING_OF_OURS)
     # The later in the list, the more followed.
@@ -94,7 +108,8 @@ def _apply_to(delivery: Delivery, intent_id: UUID, told: Sequence[LedgerEntry]) 
         intent = for_change(Intent).select_related("kind", "policy", "downstream", "agent").get(pk=intent_id)
         now = times.now()
         sight = Sight(by=f"webhook:{delivery.pk}", started_at=now, fence=intent.fence, may_count=False, planned=False)
-        judged = seeing.judge(intent, sight, _rows(intent, told))
+        rows = _rows(intent, told)
+        judged = seeing.judge(intent, sight, rows)
         can_look_up = policy.can_look_up(policy.read(intent.policy.text))
         if can_look_up and intent.status in _OPEN:
             asked = _ask_for_look(intent, now)
@@ -102,6 +117,9 @@ def _apply_to(delivery: Delivery, intent_id: UUID, told: Sequence[LedgerEntry]) 
             return None if intent.lease_until is not None else asked
         early = _is_early(intent, judged)
         is_looked_at = can_look_up and intent.status in checks.LOOKED_AT
+        if is_looked_at and any(row.pk in delivery.about_data.get("differs", ()) for row in rows):
+            # The sender's clock is not ours: what passes for old news may be the newest. The look tells.
+            return _ask_for_look(intent, now)
         if delivery.about_data["entries"] and _is_known(intent, judged, is_looked_at=is_looked_at):
             return None if early else DeliveryOutcome.KNOWN
         if is_looked_at:

@@ -145,11 +145,12 @@ def _store(downstream: Downstream, heard: _Heard, secrets: Sequence[str]) -> tup
             now=now,
             secrets=[*secrets, dispatch.target_of(downstream).secret],
         )
-        told = []
+        told, differs = [], []
         if notice is not None and notice.entries:
             telling = Telling(notice.entries, f"webhook {heard.delivery_id}", seen)
             # A clock that is ahead of ours makes no news from the future.
             told = entries.store(downstream, [telling], now=now, as_of=min(notice.as_of or notice.sent_at, now))
+            differs = entries.differing(notice.entries, told)
         unreadable = {"outcome": DeliveryOutcome.UNREADABLE, "applied_at": now}
         delivery = Delivery.objects.create(
             downstream=downstream,
@@ -157,7 +158,7 @@ def _store(downstream: Downstream, heard: _Heard, secrets: Sequence[str]) -> tup
             topic=_storable(notice.topic)[:100] if notice is not None else "",
             received_at=now,
             sent_at=notice.sent_at if notice is not None else None,
-            about=canonical(named | {"entries": [row.pk for row in told]}),
+            about=canonical(named | {"entries": [row.pk for row in told], "differs": differs}),
             evidence=seen,
             **({"next_try_at": now} if notice is not None else unreadable),
         )

@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from actions import dispatch, times
+from actions import dispatch, evidence, times
+from actions.connectors import registry
 from actions.locking import for_change
 from actions.models import Intent
 from actions.statuses import Status
@@ -61,7 +62,7 @@ def test_a_late_answer_and_a_check_that_settles_do_not_wait_in_a_circle(
     world.make_due(intent)
     (look,) = checks.claim(limit=1)
     looked = checks.look(look)
-    slowly(monkeypatch, dispatch.evidence, "store")
+    slowly(monkeypatch, evidence, "store")
     answer, problems = beside(lambda: dispatch.save(claimed, reply))
     time.sleep(0.1)
     checks.act(look, looked)
@@ -109,7 +110,7 @@ def test_a_dispute_and_a_claim_on_one_order_do_not_wait_in_a_circle(
     world.make_due(failed)
     (look,) = checks.claim(limit=1)
     looked = checks.look(look)
-    slowly(monkeypatch, dispatch.registry, "get", 0.4)
+    slowly(monkeypatch, registry, "get", 0.4)
     claim, problems = beside(lambda: dispatch.claim(slots=1))
     time.sleep(0.1)
     checks.act(look, looked)

@@ -76,6 +76,9 @@ def test_decided_in_time_and_taken_up_too_late_sends_nothing(world: World, lost:
     world.later(120)
     assert world.send() == 0
     world.sweep()
+    assert Review.objects.filter(intent=lost, closed_at=None).count() == 0, "what was decided may be on its way"
+    world.later(301)
+    world.sweep()
     assert (world.posts(lost), world.read(lost).status) == (1, Status.UNKNOWN)
     assert world.review(lost).closed_at is None
 

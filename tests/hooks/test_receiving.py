@@ -52,6 +52,7 @@ def test_a_signed_delivery_is_kept_with_its_entries_and_its_body_as_evidence(hoo
         "external_ids": [entry.entry_id],
         "subjects": [],
         "entries": [entry.pk],
+        "differs": [],
     }
     assert (delivery.evidence.kind, delivery.evidence.intent_id) == ("webhook", intent.pk)
     assert json.loads(delivery.evidence.text) == json.loads(body)

@@ -174,7 +174,7 @@ def under_way(kind: Kind) -> Intent:
     [
         (held, Choice.LINK, {}, "not sent"),
         (under_way, Choice.LINK, {}, "being sent"),
-        (make_unknown, Choice.LINK, {"state": "pending"}, "still pending"),
+        (make_unknown, Choice.LINK, {"state": "pending"}, "not final"),
         (make_unknown, Choice.DUPLICATE, {}, "Only what is confirmed"),
         (make_unknown, Choice.LINK, {"role": "reversal"}, "Only what is confirmed"),
         (confirmed, Choice.LINK, {"amount_minor": 5_001}, "another amount"),

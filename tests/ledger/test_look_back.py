@@ -21,6 +21,7 @@ from tests.flow.test_finding_the_truth import add_entry, unknown
 from tests.flow.test_sending import in_threads
 from tests.flow.world import World
 from tests.ledger.books import case_of, decide, look_through, make_entry
+from tests.pages.cases import log_in, text_of
 
 
 def row(world: World) -> LookBack:
@@ -186,15 +187,77 @@ def test_a_look_that_is_not_complete_moves_nothing_on_and_says_why(world: World)
 
 
 def test_what_was_seen_before_it_broke_is_kept(world: World) -> None:
-    world.sandbox.configure(page_size=2)
-    Downstream.objects.update(config=_config(max_pages=2))
-    for number in range(7):
+    world.sandbox.configure(page_size=1)
+    Downstream.objects.update(config=_config(max_pages=1))
+    for number in range(12):
         add_entry(world, f"order-6/{number}")
+    began = times.now()
     look_through()
-    assert LedgerEntry.objects.count() == 4
-    assert row(world).problem.startswith("too_many_pages")
-    assert row(world).through is None
+    assert LedgerEntry.objects.count() == 10, "more pages than a look for one intent follows, and no end of them"
+    found = row(world)
+    assert found.problem.startswith("too_many_pages")
+    assert found.through is not None
+    assert found.through - began < timedelta(seconds=30)
+    assert found.finished_at is None
     assert not Breaker.objects.exists(), "that is no fault of the books"
+
+
+def test_first_looks_that_fail_let_nothing_that_was_booked_meanwhile_slip(
+    world: World, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    Downstream.objects.update(base_url="http://127.0.0.1:9", breaker_after=100)
+    look_through()
+    began = row(world).through
+    assert began is not None
+    world.later(3 * 3_600)
+    look_through()
+    assert row(world).through == began
+    Downstream.objects.update(base_url=world.sandbox.url)
+    world.later(61)
+    (claimed,) = look_back.claim(limit=1)
+    assert claimed.since == began - timedelta(hours=1, seconds=world.downstream.lag_s)
+
+
+def test_one_that_was_cut_off_gets_more_time_the_next_time(world: World, monkeypatch: pytest.MonkeyPatch) -> None:
+    def takes(seconds: float, look: Any) -> Any:
+        """Looks while each reading of the clock finds so much of it gone."""
+        clock = iter(seconds * turn for turn in range(1_000))
+        with monkeypatch.context() as patch:
+            patch.setattr(look_back.time, "monotonic", lambda: next(clock))
+            patch.setattr(look_back.transport, "send", lambda *_: (_ for _ in ()).throw(StopIteration))
+            return look_back.look(look)
+
+    (claimed,) = look_back.claim(limit=1)
+    cut = takes(90, claimed)
+    assert cut.problem.startswith("too_many_pages: After 60 s")
+    look_back.save(claimed, cut)
+    world.later(61)
+    (again,) = look_back.claim(limit=1)
+    assert not takes(90, again).problem.startswith("too_many_pages")
+    assert takes(130, again).problem.startswith("too_many_pages: After 120 s")
+    assert again.until - again.started_at > timedelta(seconds=120)
+    look_back.save(again, look_back.look(again))
+    assert (row(world).problem, row(world).through) == ("", again.started_at)
+
+
+def test_the_ledger_page_says_which_books_were_not_looked_through_for_long(world: World) -> None:
+    def warnings() -> list[LookBack]:
+        client, _ = log_in("auditor")
+        response: Any = client.get("/ledger/")
+        found: list[LookBack] = response.context["behind"]
+        assert (f"The books of {world.downstream.title} are looked through only up to" in text_of(response)) is bool(
+            found
+        )
+        return found
+
+    look_through()
+    now = times.now()
+    LookBack.objects.update(through=now - timedelta(hours=1, seconds=100), problem="connect_refused: no")
+    assert warnings() == []
+    LookBack.objects.update(through=now - timedelta(hours=1, seconds=181))
+    assert [found.downstream for found in warnings()] == [world.downstream]
+    Downstream.objects.update(look_back_s=None)
+    assert warnings() == []
 
 
 def _config(**look_up: Any) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from actions import times
 from actions.models import Kind
 from actions.statuses import Status
+from reconciliation import orphans
 from reconciliation.entries import EXPLAINED_WITHIN
 from reconciliation.models import ClosedHow, LedgerEntry, Match, MatchRole, ReasonCode, Review
 from tests import factories
@@ -175,6 +176,24 @@ def test_a_pass_reads_no_table_from_end_to_end(kind: Kind) -> None:
     assert any("entry_to_explain" in plan for plan in plans)
     assert any("intent_external_id" in plan for plan in plans)
     assert [plan for plan in plans if plan.startswith("SCAN") and "INDEX" not in plan] == []
+
+
+def test_open_cases_are_looked_at_in_turn_and_so_many_at_a_time(kind: Kind, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(orphans, "_AT_LEAST", 3)
+    made = [make_entry(kind.downstream) for _ in range(8)]
+    for _ in range(2):
+        sweep()
+    assert Review.objects.filter(closed_at=None).count() == 8
+    LedgerEntry.objects.update(state="failed")
+    monkeypatch.setattr(orphans._Turn, "after", made[3].pk)
+    reviews = {review.entry_id: review.pk for review in Review.objects.all()}
+    turns = [orphans.explained_since() for _ in range(3)]
+    order = [reviews[entry.pk] for entry in (*made[4:], *made[:4])]
+    assert turns == [order[:3], order[3:6], order[6:] + order[:1]], "round and round"
+    monkeypatch.setattr(orphans, "_AT_LEAST", 50)
+    assert len(orphans.explained_since()) == 8
+    monkeypatch.setattr(orphans, "BATCH", 2)
+    assert len(orphans.explained_since()) == 2, "however many there are"
 
 
 def test_a_pass_costs_the_same_however_many_entries_were_ever_booked(kind: Kind) -> None:

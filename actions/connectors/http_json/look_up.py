@@ -11,9 +11,13 @@ from actions import transport
 from actions.connectors.base import By, Entry, Fetch, LookupFailed, NotSendable, Page, Target, Wanted, text_of
 from actions.connectors.http_json.answer import holds, money, parse
 from actions.connectors.http_json.request import fill, headers_of, scope_of
-from actions.connectors.paging import MAX_PAGES, complete, follow
+from actions.connectors.paging import MAX_PAGES, complete, follow, no_view
 from actions.connectors.values import Unreadable, evaluate, identifier, moment, word
 from actions.transport import Call, Reply
+
+# A look back shows everybody's entries, and after an outage those of all its time: if it gave up where a look for one
+# intent does, it would give up at the same place for ever. Its time is limited by whoever makes it.
+_RECENT_TIMES_MORE = 10
 
 
 def look_up(target: Target, wanted: Wanted, fetch: Fetch, *, by: By) -> Iterator[Page]:
@@ -29,17 +33,18 @@ def look_back(target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page
     if "recent" not in target.config.get("look_up", {}):
         raise LookupFailed("not_offered", f"{target.name} can't be asked for what is recent.")
     when = since.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
-    yield from _pages(target, "recent", {"since": when, "account": target.account}, fetch)
+    scope = {"since": when, "account": target.account}
+    yield from _pages(target, "recent", scope, fetch, times_more=_RECENT_TIMES_MORE)
 
 
-def _pages(target: Target, by: str, scope: Mapping[str, Any], fetch: Fetch) -> Iterator[Page]:
+def _pages(target: Target, by: str, scope: Mapping[str, Any], fetch: Fetch, *, times_more: int = 1) -> Iterator[Page]:
     spec = target.config["look_up"]
 
     def ask(cursor: str | None) -> tuple[Page, str | None]:
         call = _question(target, scope, by, cursor)
         return _page(spec, by, call, fetch(call))
 
-    yield from follow(ask, max_pages=spec.get("max_pages", MAX_PAGES))
+    yield from follow(ask, max_pages=times_more * spec.get("max_pages", MAX_PAGES))
 
 
 def _question(target: Target, scope: Mapping[str, Any], by: str, cursor: str | None) -> Call:
@@ -67,7 +72,7 @@ def _page(look_up: Mapping[str, Any], by: str, call: Call, reply: Reply) -> tupl
     if absent and absent["status"] == status and holds(absent["when"], document):
         return Page(call.url, status, (), body), None
     if status != 200:  # 206 would be part of a view, 202 none yet
-        raise LookupFailed("http_error", f"HTTP {status}.", http_status=status, body=body)
+        raise no_view(status, body)
     reason = "unreadable_page"
     try:
         items = evaluate(look_up["items"], document)

@@ -3,9 +3,11 @@
 from datetime import datetime
 
 from actions import history, money, transitions
+from actions.errors import BadDecision
 from actions.models import Evidence, EvidenceKind, Intent, Observed, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
+from reconciliation import orphans
 from reconciliation.models import (
     Choice,
     ClosedHow,
@@ -21,12 +23,20 @@ from reconciliation.reviews import differences, effects, opening
 from reconciliation.reviews.orphans.planning import Follows, plan
 from reconciliation.reviews.orphans.rows import keep, say_about
 
+# Something else explains it by now, or nothing moved. Not "for now": that is about an intent not settled yet.
+_EXPLAINED = ("tied", "answered", "nothing_moved")
+
 
 def carry_out(row: Decision, entry: LedgerEntry, intent: Intent | None, now: datetime) -> None:
-    # Judged before, in another state.
-    Match.objects.filter(entry=entry, released_at__isnull=True).update(
-        released_at=now, released_by=f"person:{row.person_id}"
-    )
+    """Puts the decision into effect; the caller holds the locks of intent, case and entry.
+
+    Raises BadDecision when the entry is no orphan any more: a look, an answer or a webhook was faster.
+    """
+    if orphans.explained(entry.pk) in _EXPLAINED:
+        raise BadDecision("Something explains this entry by now, or it was not carried out; nothing was decided.")
+    # Judged before, in another state. What settles an intent is never released here.
+    earlier = Match.objects.filter(entry=entry, released_at__isnull=True).exclude(role=MatchRole.SETTLES)
+    earlier.update(released_at=now, released_by=f"person:{row.person_id}")
     if intent is None:
         _tie(row, entry, None, MatchRole.NOT_OURS, now)
     else:

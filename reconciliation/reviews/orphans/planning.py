@@ -159,11 +159,11 @@ def _plan(entry: LedgerEntry, intent: Intent) -> tuple[Follows | None, str]:
     status = intent.status
     if entry.role == EntryRole.REVERSAL:
         why = "" if status == Status.CONFIRMED else "Only what is confirmed can have been taken back."
-        return Follows.TAKEN_BACK, why
+        return Follows.TAKEN_BACK, why or _against_pending(entry)
     if status == Status.FAILED:
         return Follows.DISPUTE, ""
     if status == Status.CONFIRMED and _settled_by_another(entry, intent):
-        return Follows.DUPLICATE, ""
+        return Follows.DUPLICATE, _against_pending(entry)
     return Follows.TIE if status == Status.CONFIRMED else Follows.CONFIRM, _against_settling(entry, intent)
 
 
@@ -171,8 +171,8 @@ def _against_settling(entry: LedgerEntry, intent: Intent) -> str:
     """Why this entry can't be what settles it."""
     if intent.status in (Status.HELD, Status.RECORDED, Status.CANCELLED):
         return "It was not sent, so this entry can't be what it did."
-    if entry.state == EntryState.PENDING:
-        return "The entry is still pending: it settles nothing before it is final."
+    if entry.state != EntryState.FINAL:
+        return "The entry is not final: it settles nothing before it is."
     if intent.status == Status.CONFIRMED and not _fits(entry, intent):
         return "It was settled with another amount than this entry shows."
     return "It is being sent at this moment: wait for its answer." if intent.lease_until is not None else ""
@@ -184,7 +184,12 @@ def against_duplicate(entry: LedgerEntry, intent: Intent) -> str:
         return "What takes something back is no duplicate."
     if intent.status != Status.CONFIRMED:
         return "Only what is confirmed can have a duplicate."
-    return _another_ones(entry, intent)
+    return _another_ones(entry, intent) or _against_pending(entry)
+
+
+def _against_pending(entry: LedgerEntry) -> str:
+    """Money that may still stay where it is, is neither to be recovered nor to be sent again."""
+    return "" if entry.state == EntryState.FINAL else "The entry is not final: nothing follows from it yet."
 
 
 def _another_ones(entry: LedgerEntry, intent: Intent) -> str:
