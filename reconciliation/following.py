@@ -9,12 +9,12 @@ from zlib import crc32
 from django.db.models import F, QuerySet
 
 from actions import evidence, policy, transitions
-from actions.models import Intent, SettledBy
+from actions.models import Evidence, EvidenceKind, Executor, Intent, SettledBy
 from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation import entries, rules
-from reconciliation.models import Check, LedgerEntry, Match, MatchRole, ReasonCode, Review, Verdict
+from reconciliation.models import Check, Choice, LedgerEntry, Match, MatchRole, ReasonCode, Review, Verdict
 from reconciliation.reviews import opening
 from reconciliation.rules import Move, Situation, Step
 from reconciliation.verdicts import Judgement
@@ -27,6 +27,9 @@ def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime, *,
     if step.move is Move.FAIL and entries.is_known_to_exist(intent):
         # Somebody told of an effect under its own key: what this look alone showed fails nothing by machine.
         step = Step(Move.REVIEW, ReasonCode.AMBIGUOUS)
+    elif step.move is Move.FAIL and _said_to_be_done(intent):
+        # Its caller says that it is done, and the book does not show it: one of them is wrong.
+        step = Step(Move.REVIEW, ReasonCode.CONTRADICTION, Choice.FAIL)
     under_way = intent.next_attempt_at is not None and intent.next_attempt_at <= now and not judgement.candidates
     if step.reason is ReasonCode.STILL_UNKNOWN and step.recommendation is None and under_way:
         # Its key is about to be sent again, perhaps because a person said so: that is waited for first.
@@ -48,6 +51,12 @@ def follow(intent: Intent, check: Check, judgement: Judgement, now: datetime, *,
                 transitions.note(intent.pk, now=now, next_attempt_at=None)
         if planned:
             look_again(intent, rules_, now)
+
+
+def _said_to_be_done(intent: Intent) -> bool:
+    """Whether whoever carried it out reported it as confirmed, trusted or not."""
+    reports = Evidence.objects.filter(intent=intent, kind=EvidenceKind.REPORT)
+    return intent.executor == Executor.CALLER and reports.filter(text__contains='"outcome":"confirmed"').exists()
 
 
 def _situation(intent: Intent, rules_: Policy, now: datetime) -> Situation:

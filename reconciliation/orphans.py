@@ -199,7 +199,7 @@ class _Turn:
 
 
 def _in_turn() -> list[tuple[int, int]]:
-    """Open cases, with their entries first: the next ones in the order of the index over open ones, round and round."""
+    """Open cases, their entries first: the next ones in the order of the index over open ones, round and round."""
     found = Review.objects.filter(purpose=Purpose.ENTRY, closed_at__isnull=True)
     many = min(BATCH, max(_AT_LEAST, ceil(found.order_by().count() / _TURN_S)))
     pairs = found.order_by("entry_id").values_list("entry_id", "pk")

@@ -78,7 +78,7 @@ def apply(pk: int, *, told: Sequence[LedgerEntry] = ()) -> bool:
         _apply_to(delivery, intent_id, told) for intent_id in concerned(delivery.downstream_id, delivery.about_data)
     ]
     done = [outcome for outcome in outcomes if outcome is not None]
-    # What names nothing of ours and shows no entry is over: an intent is recorded, with its key, before anything is sent.
+    # What names nothing of ours and shows no entry is over: an intent is recorded, with its key, before it is sent.
     waits = bool(delivery.about_data["entries"]) if not outcomes else len(done) < len(outcomes)
     if not outcomes or waits:
         if waits and now < delivery.received_at + timedelta(seconds=TRY_AFTER_S[-1]):

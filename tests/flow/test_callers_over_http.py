@@ -129,7 +129,7 @@ def test_an_untrusted_no_about_what_the_ledger_shows_changes_nothing(world: Worl
     assert len(world.booked(intent)) == 1
 
 
-def test_an_untrusted_confirmed_that_no_ledger_shows_ends_as_failed_by_the_books(world: World, doubted: Api) -> None:
+def test_an_untrusted_confirmed_that_no_ledger_shows_is_for_a_person(world: World, doubted: Api) -> None:
     world.kind.absences_needed = 1
     world.kind.save()
     intent = recorded(doubted, "order-h8")
@@ -137,8 +137,9 @@ def test_an_untrusted_confirmed_that_no_ledger_shows_ends_as_failed_by_the_books
     report(doubted, intent.pk, "confirmed", external_id="made-up")
     world.later(40)  # past the lease and the ledger's lag
     assert world.check(intent).verdict == Verdict.ABSENT
-    found = sound(world, intent)
-    assert (found.status, found.settled_by) == ("failed", "absence")
+    assert sound(world, intent).status == Status.UNKNOWN
+    review = world.review(intent)
+    assert (review.reasons.get().code, review.recommendation) == ("contradiction", "fail")
 
 
 def test_nothing_the_caller_carries_out_is_ever_sent_by_a_worker(world: World, caller: Api) -> None:

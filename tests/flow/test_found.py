@@ -4,10 +4,10 @@ from datetime import timedelta
 
 import pytest
 
+from actions import callers, dispatch, holding, policy, replays, stops, subjects, times, transitions
 from actions import claiming as claims
-from actions import dispatch, holding, policy, replays, stops, subjects, times, transitions
 from actions.errors import BadDecision
-from actions.models import Downstream, Intent, Kind
+from actions.models import Downstream, Intent, Kind, Result
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation import orphans
@@ -243,3 +243,21 @@ def test_an_entry_that_settled_an_intent_meanwhile_is_not_taken_from_it_by_a_lin
         )
     assert Match.objects.get(entry=entry, released_at=None).intent == one
     assert world.read(other).status == Status.UNKNOWN
+
+
+def test_what_its_caller_says_is_done_and_the_book_does_not_show_is_for_a_person(world: World) -> None:
+    Kind.objects.update(reports_trusted=False)
+    intent = make_intent(world.kind, subject="order-20", executor="caller")
+    attempt = callers.take(intent.pk, claim_token="mine", actor_id="agent:1").attempt
+    said = callers.reported(Result.CONFIRMED, external_id="re_1")
+    content = {"outcome": "confirmed", "external_id": "re_1", "answer": {}}
+    callers.report(
+        intent.pk, outcome=said, content=content, actor_id="agent:1", number=1, claim_token="mine", trusted=False
+    )
+    assert attempt.number == 1
+    for _ in range(2):
+        world.later(60)
+        world.check(intent)
+    assert world.read(intent).status == Status.UNKNOWN
+    review = world.review(intent)
+    assert (review.reasons.get().code, review.recommendation) == (ReasonCode.CONTRADICTION, Choice.FAIL)

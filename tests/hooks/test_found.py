@@ -90,7 +90,7 @@ def test_any_number_that_store_the_same_in_any_order_wait_in_no_circle() -> None
                 together.wait(timeout=10)
                 at = now + timedelta(seconds=turn)
                 with transaction.atomic():
-                    state = "pending" if turn < 3 else "final"
+                    state: Any = "pending" if turn < 3 else "final"
                     told = [replace(one, state=state, entry_id=f"{turn % 3}{one.entry_id}") for one in mine.entries]
                     entries.store(downstream, [replace(mine, entries=told)], now=at, as_of=at)
         except BaseException as wrong:
@@ -230,7 +230,7 @@ def test_an_external_id_is_asked_for_in_its_own_index(watched: Hooks) -> None:
     + [(status, "http_error") for status in (401, 403, 408, 429, 206, 302, 500, 503)],
 )
 def test_a_question_that_is_refused_says_nothing_about_the_books(status: int, reason: str) -> None:
-    reply = Reply(Phase.COMPLETE, Reason.OK, status, {}, b"{}", 1)
+    reply = Reply(Phase.BODY, Reason.OK, status, {}, b"{}", 1)
     with pytest.raises(LookupFailed) as failed:
         document_of(reply)
     assert failed.value.reason == reason

@@ -187,9 +187,9 @@ def test_open_cases_are_looked_at_in_turn_and_so_many_at_a_time(kind: Kind, monk
     LedgerEntry.objects.update(state="failed")
     monkeypatch.setattr(orphans._Turn, "after", made[3].pk)
     reviews = {review.entry_id: review.pk for review in Review.objects.all()}
-    turns = [orphans.explained_since() for _ in range(3)]
+    turns = [set(orphans.explained_since()) for _ in range(3)]
     order = [reviews[entry.pk] for entry in (*made[4:], *made[:4])]
-    assert turns == [order[:3], order[3:6], order[6:] + order[:1]], "round and round"
+    assert turns == [set(order[:3]), set(order[3:6]), {*order[6:], order[0]}], "round and round"
     monkeypatch.setattr(orphans, "_AT_LEAST", 50)
     assert len(orphans.explained_since()) == 8
     monkeypatch.setattr(orphans, "BATCH", 2)
