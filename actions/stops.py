@@ -37,7 +37,8 @@ def fold(text: str) -> str:
     """What a subject, payee or customer is compared by, so that no other spelling of it gets past a stop.
 
     Neither case (Unicode's full folding) nor width and other compatible forms (NFKC), nor the sort of a dash or
-    slash, nor spaces, nor what nobody sees make a difference. One key for two things costs a look; two keys for one thing would cost the stop.
+    slash, nor spaces, nor what nobody sees make a difference. One key for two things costs a look; two keys for one
+    thing would cost the stop.
     """
     # Twice, for what one step makes, the other may still fold: three letters of a fraction, a joined accent.
     for _ in range(2):

@@ -156,7 +156,9 @@ def save(claimed: Claimed, looked: Looked) -> None:
         now = times.now()
         if row.next_at == claimed.until:
             row.next_at = now + timedelta(seconds=downstream.look_back_s or 0)
-        row.problem = looked.problem[:300]
+        unread = sum(page.unread for page in looked.pages)
+        left_out = f"unreadable_entry: {unread} could not be read and were left out" if unread else ""
+        row.problem = (looked.problem or left_out)[:300]
         if not looked.problem:
             row.through = max(row.through or claimed.started_at, claimed.started_at)
             row.finished_at = now

@@ -131,6 +131,7 @@ class Page:
     http_status: int
     entries: tuple[Entry, ...]
     body: str  # what was seen, for evidence
+    unread: int = 0  # rows that could not be read; only where a look goes on without them
 
 
 class NotSendable(Exception):

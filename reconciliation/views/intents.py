@@ -4,18 +4,16 @@ import unicodedata
 from urllib.parse import urlencode
 from uuid import UUID
 
-from django.db.models import BooleanField, F, Func, Q, QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpResponse
 
 from actions import subjects
 from actions.models import Agent, Intent
+from reconciliation.entries import HAS_EXTERNAL_ID
 from reconciliation.forms import IntentFilter
 from reconciliation.views import paging
 from reconciliation.views.frame import DeskRequest, page, show
 from reconciliation.views.paging import Page
-
-# The condition of the index intent_external_id, word for word: SQLite uses a partial index only then.
-_HAS_EXTERNAL_ID = Func(F("external_id"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
 
 
 @page
@@ -66,7 +64,7 @@ def _named(q: str) -> Q:
     subject = unicodedata.normalize("NFC", q)
     ids = {found for found in (_uuid(q),) if found is not None}
     agents = list(Agent.objects.values_list("pk", flat=True))
-    for by in (Q(idempotency_key=q), Q(_HAS_EXTERNAL_ID, external_id=q), Q(agent__in=agents, request_key=q)):
+    for by in (Q(idempotency_key=q), Q(HAS_EXTERNAL_ID, external_id=q), Q(agent__in=agents, request_key=q)):
         ids |= set(Intent.objects.filter(by).order_by("-pk").values_list("pk", flat=True)[: paging.PER_PAGE])
     in_family = Q(family=subjects.family_of(subject)) & (Q(subject=subject) | Q(family=subject))
     return in_family | Q(pk__in=ids)

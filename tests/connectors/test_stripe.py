@@ -462,7 +462,7 @@ def test_an_entry_is_as_far_as_its_status_says(status, state):
 @pytest.mark.parametrize(
     ("bad", "reason"),
     [
-        (reply(404, {"error": {"code": "resource_missing"}}), "http_error"),
+        (reply(404, {"error": {"code": "resource_missing"}}), "bad_question"),
         (reply(429, b""), "http_error"),
         (reply(200, {"data": []}), "unreadable_page"),
         (reply(200, {"data": {}, "has_more": False}), "unreadable_page"),

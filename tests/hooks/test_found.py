@@ -78,8 +78,8 @@ def test_any_number_that_store_the_same_in_any_order_wait_in_no_circle() -> None
     if connection.vendor != "postgresql":
         pytest.skip("SQLite has one writer at a time")
     downstream, now = make_downstream(), times.now()
-    names = [f"re_{number:03}" for number in range(60)]
-    orders = [names, names[::-1], names[30:] + names[:30], names[::2] + names[1::2]]
+    names = [f"re_{number:03}" for number in range(400)]
+    orders = [names, names[::-1], names[200:] + names[:200], names[::2] + names[1::2]]
     tellings = [telling(*(entry(name) for name in order)) for order in orders]
     numbers, together, broken = iter(range(4)), threading.Barrier(4), []
 
@@ -99,7 +99,7 @@ def test_any_number_that_store_the_same_in_any_order_wait_in_no_circle() -> None
 
     in_threads(4, store)
     assert broken == []
-    assert LedgerEntry.objects.filter(state="final").count() == 180
+    assert LedgerEntry.objects.filter(state="final").count() == 1_200
 
 
 def test_rows_are_inserted_and_locked_in_one_order(db: None) -> None:
@@ -230,7 +230,7 @@ def test_an_external_id_is_asked_for_in_its_own_index(watched: Hooks) -> None:
     + [(status, "http_error") for status in (401, 403, 408, 429, 206, 302, 500, 503)],
 )
 def test_a_question_that_is_refused_says_nothing_about_the_books(status: int, reason: str) -> None:
-    reply = Reply(Phase.BODY, Reason.OK, status, {}, b"{}", 1)
+    reply = Reply(Phase.DONE, Reason.OK, status, {}, b"{}", 1)
     with pytest.raises(LookupFailed) as failed:
         document_of(reply)
     assert failed.value.reason == reason

@@ -370,3 +370,15 @@ def test_a_page_that_can_t_be_stored_is_a_problem(world: World, monkeypatch: pyt
     wrong = replace(looked, pages=tuple(replace(page, entries=(None,)) for page in looked.pages))  # type: ignore[arg-type]
     look_back._save_or_leave(claimed, wrong)
     assert row(world).problem.startswith("not_storable")
+
+
+def test_a_row_that_can_not_be_read_hides_no_other_and_is_counted(world: World) -> None:
+    add_entry(world, "order-1", idempotency_key="somebody-elses")
+    add_entry(world, "\u202ekcits", idempotency_key="somebody-elses-2")
+    add_entry(world, "order-2", idempotency_key="somebody-elses-3")
+    look_through()
+    assert sorted(LedgerEntry.objects.values_list("subject", flat=True)) == ["order-1", "order-2"]
+    found = row(world)
+    assert found.problem == "unreadable_entry: 1 could not be read and were left out"
+    assert found.finished_at is not None
+    assert not Breaker.objects.exists()

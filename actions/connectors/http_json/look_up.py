@@ -80,10 +80,23 @@ def _page(look_up: Mapping[str, Any], by: str, call: Call, reply: Reply) -> tupl
             raise Unreadable("the page holds no list of entries")
         cursor = _next(look_up, document)
         reason = "unreadable_entry"
-        entries = tuple(entry_of(look_up["entry"], item) for item in items)
+        # About one intent a row that can't be read proves nothing, so the look fails. Looking through the whole book,
+        # one such row must not hide all the others for ever.
+        entries, unread = _readable(look_up["entry"], items, skip=by == "recent")
     except Unreadable as exc:
         raise LookupFailed(reason, str(exc), http_status=status, body=body) from exc
-    return Page(call.url, status, entries, body), cursor
+    return Page(call.url, status, entries, body, unread), cursor
+
+
+def _readable(spec: Mapping[str, Any], items: list[Any], *, skip: bool) -> tuple[tuple[Entry, ...], int]:
+    found = []
+    for item in items:
+        try:
+            found.append(entry_of(spec, item))
+        except Unreadable:
+            if not skip:
+                raise
+    return tuple(found), len(items) - len(found)
 
 
 def _next(look_up: Mapping[str, Any], document: Any) -> str | None:
