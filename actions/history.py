@@ -7,7 +7,7 @@ fields, so that exchanging the intent under its history shows as well.
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Any, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar
 from uuid import UUID
 
 from django.apps import apps
@@ -22,30 +22,16 @@ from actions.models.history import evidence_refs, plain
 R = TypeVar("R", bound=Chained)
 
 
-# What of an intent the first link rests on: set when it was recorded, never changed.
-GENESIS = (
-    "id",
-    "agent_id",
-    "kind_id",
-    "downstream_id",
-    "policy_id",
-    "executor",
-    "payload_digest",
-    "idempotency_key",
-    "request_key",
-    "payload_salt",
-    "repeat_of_id",
-    "look_alike_of_id",
-    "send_before",
-    "created_at",
-)
+class Owner(Protocol):
+    """A row that a chain belongs to: an intent, or the case of an entry that no intent explains."""
+
+    # The fields that the first link rests on: set when it is stored, never changed.
+    GENESIS: ClassVar[tuple[str, ...]]
 
 
-def genesis(owner: models.Model) -> str:
-    """The digest that an owner's chain begins with: an intent's, or that of a case about an entry (its class says
-    in `GENESIS` which fields never change)."""
-    names: tuple[str, ...] = GENESIS if isinstance(owner, Intent) else getattr(owner, "GENESIS")  # noqa: B009
-    return digest(canonical({name: plain(getattr(owner, name)) for name in names}))
+def genesis(owner: Owner) -> str:
+    """The digest that an owner's chain begins with, over the fields that its class lists in `GENESIS`."""
+    return digest(canonical({name: plain(getattr(owner, name)) for name in owner.GENESIS}))
 
 
 def facts_of(intent: Intent) -> str:
@@ -184,7 +170,7 @@ def _changed_texts(stored: Iterable[Evidence]) -> Iterator[str]:
 def _refs_of(row: Chained) -> list[tuple[int, str]]:
     """The evidence that a row names, with its digest; a comment names its text."""
     digest_of_text = getattr(row, "text_digest", "")
-    text = [(int(getattr(row, "text_id")), str(digest_of_text))] if digest_of_text else []  # noqa: B009
+    text = [(int(getattr(row, "text_id")), str(digest_of_text))] if digest_of_text else []  # noqa: B009  comments alone have it
     return [*evidence_refs(getattr(row, "evidence", "") or "[]"), *text]
 
 

@@ -56,7 +56,8 @@ def lock_family(kind_id: int, family: str) -> None:
 
 def lock_family_of(intent_id: UUID) -> None:
     """The same, for the family of an intent. Before its row, always: whoever claims holds the family first."""
-    lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
+    if connection.vendor == "postgresql":
+        lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
 
 
 def related(one: str, other: str) -> bool:

@@ -46,7 +46,7 @@ def _take() -> bool:
 
 
 def _give_back() -> None:
-    global _waiting  # noqa: PLW0603
+    global _waiting  # noqa: PLW0603  the same
     with _lock:
         _waiting -= 1
 

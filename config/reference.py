@@ -8,7 +8,7 @@ from django.conf import settings
 from actions import history, triggers
 from actions.api import problems
 from actions.connectors import base, registry
-from actions.models import Chained
+from actions.models import Chained, Intent
 from actions.reasons import HIDDEN, Reason
 from actions.statuses import SETTLED, TRANSITIONS, Status
 from reconciliation.models import Review
@@ -74,7 +74,7 @@ def text() -> str:
                     ((f"`{m._meta.db_table}`", _chained(m)) for m in history.chained_models()),
                 )
                 + "\n\nThe genesis digest of an intent covers "
-                + _names(history.GENESIS)
+                + _names(Intent.GENESIS)
                 + "; that of a case about an entry "
                 + _names(Review.GENESIS)
                 + ".",

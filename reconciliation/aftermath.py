@@ -11,7 +11,7 @@ from actions import policy, transitions
 from actions.models import Intent, SettledBy
 from actions.policy import Policy
 from actions.statuses import Status
-from reconciliation import following, rules
+from reconciliation import following, rules, ties
 from reconciliation.models import Check, Choice, Decision, LedgerEntry, Match, MatchRole, Verdict
 from reconciliation.reviews import opening
 from reconciliation.verdicts import Judgement
@@ -70,7 +70,7 @@ def _tie(intent: Intent, entry_id: int, now: datetime) -> None:
     active = Match.objects.filter(released_at=None)
     if active.filter(intent=intent, role=MatchRole.SETTLES).exists() or active.filter(entry=entry_id).exists():
         return
-    following.tie(intent, LedgerEntry.objects.get(pk=entry_id), by="checker", now=now)
+    ties.tie(LedgerEntry.objects.get(pk=entry_id), intent, MatchRole.SETTLES, by="checker", now=now)
 
 
 def judged(intent: Intent, check: Check) -> bool:

@@ -13,8 +13,8 @@ from actions.models import Evidence, EvidenceKind, Executor, Intent, SettledBy
 from actions.policy import Policy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
-from reconciliation import entries, rules
-from reconciliation.models import Check, Choice, LedgerEntry, Match, MatchRole, ReasonCode, Review, Verdict
+from reconciliation import entries, rules, ties
+from reconciliation.models import Check, Choice, LedgerEntry, MatchRole, ReasonCode, Review, Verdict
 from reconciliation.reviews import opening
 from reconciliation.rules import Move, Situation, Step
 from reconciliation.verdicts import Judgement
@@ -89,25 +89,11 @@ def _jitter(intent: Intent) -> float:
     return 1 + crc32(f"{intent.pk}:{intent.checks_made}".encode()) % 1_000 / 5_000
 
 
-def tie(intent: Intent, entry: LedgerEntry, *, by: str, now: datetime) -> Match:
-    """The entry settles the intent. Raises IntegrityError when either is tied to another one."""
-    return Match.objects.create(
-        entry=entry,
-        intent=intent,
-        role=MatchRole.SETTLES,
-        entry_state=entry.state,
-        amount_minor=entry.amount_minor,
-        currency=entry.currency,
-        by=by,
-        at=now,
-    )
-
-
 def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: datetime) -> Intent:
     """The ledger shows it: ties the entry to the intent and confirms it, together."""
     assert judgement.entry is not None
     entry = LedgerEntry.objects.get(pk=judgement.entry)
-    tie(intent, entry, by="checker", now=now)
+    ties.tie(entry, intent, MatchRole.SETTLES, by="checker", now=now)
     return transitions.apply(
         intent.pk,
         expected=(Status.SUBMITTED, Status.UNKNOWN),

@@ -1,7 +1,7 @@
 """The intent, its attempts, its transitions and the evidence."""
 
 import json
-from typing import Any
+from typing import Any, ClassVar
 
 from django.db import models
 from django.db.models import F, Q
@@ -86,6 +86,24 @@ class Intent(models.Model):
     chain_head = models.CharField(max_length=64)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
+
+    # What the first link of its history rests on: set when it is recorded, never changed.
+    GENESIS: ClassVar[tuple[str, ...]] = (
+        "id",
+        "agent_id",
+        "kind_id",
+        "downstream_id",
+        "policy_id",
+        "executor",
+        "payload_digest",
+        "idempotency_key",
+        "request_key",
+        "payload_salt",
+        "repeat_of_id",
+        "look_alike_of_id",
+        "send_before",
+        "created_at",
+    )
 
     class Meta:
         ordering = ["-created_at", "-id"]

@@ -1,5 +1,7 @@
 """The queue: reviews, decisions, comments, incidents."""
 
+from typing import ClassVar
+
 from django.conf import settings
 from django.db import models
 from django.db.models import Q
@@ -40,7 +42,7 @@ class Review(models.Model):
     chain_head = models.CharField(max_length=64, blank=True)
 
     # What the chain of a case about an entry begins with: set when it was opened, never changed.
-    GENESIS = ("id", "intent_id", "entry_id", "opened_at")
+    GENESIS: ClassVar[tuple[str, ...]] = ("id", "intent_id", "entry_id", "opened_at")
 
     class Meta:
         ordering = ["due_at", "id"]

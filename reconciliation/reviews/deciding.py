@@ -27,9 +27,9 @@ from reconciliation.models import (
     Verdict,
 )
 from reconciliation.reviews import claiming, options, pending, people
+from reconciliation.reviews.differences import MAX_NOTE
 
 State = Literal["effective", "undo_window", "second_person"]
-MAX_NOTE = 4_000
 
 
 @dataclass(frozen=True)
@@ -117,7 +117,7 @@ def decide(
     )
     review = _open(review_id)
     _refuse_incomplete(ballot)
-    _refuse_second_vote(pending.votes(review).first(), person)
+    refuse_second_vote(pending.votes(review).first(), person)
     claiming.claim(review_id, person=person)
     looks = choice in (*pending.OUTCOMES, Choice.SEND_AGAIN)
     fresh = _look_now(review, ballot, person) if looks else None
@@ -265,14 +265,14 @@ def _vote(review: Review, intent: Intent, ballot: _Ballot, person: User) -> Deci
     first = pending.votes(review).first()
     if first is None:
         return None
-    _refuse_second_vote(first, person)
+    refuse_second_vote(first, person)
     if ballot.same_as(first, _settled(intent, ballot), intent.payload_digest):
         return first
     pending.void(first, person=person)
     return None
 
 
-def _refuse_second_vote(first: Decision | None, person: User) -> None:
+def refuse_second_vote(first: Decision | None, person: User) -> None:
     if first is not None and first.person_id == person.pk:
         raise BadDecision("You gave the first vote; a different person has to give the second.")
 

@@ -16,6 +16,7 @@ from actions.errors import BadDecision, NotFound
 from actions.locking import for_change
 from actions.models import EvidenceKind, Intent
 from actions.statuses import Status
+from reconciliation import ties
 from reconciliation.models import (
     Decision,
     Difference,
@@ -28,6 +29,7 @@ from reconciliation.models import (
 )
 from reconciliation.reviews import people
 
+# Characters of a note, whatever it is about.
 MAX_NOTE = 4_000
 
 
@@ -66,20 +68,24 @@ def settle(intent: Intent, decision: Decision, *, now: datetime) -> None:
         )
     for entry in _others_under_its_key(intent):
         _judge(intent, entry, decision, now)
-        left.append(_left_of(entry))
+        left.append(left_of(entry))
     for one in left:
         if one is not None:
-            _list(intent, decision, one, now)
+            put_down(intent, decision, one, now)
 
 
 def _others_under_its_key(intent: Intent) -> Iterable[LedgerEntry]:
-    """The entries that bear the intent's own key, or were linked to it, move money, and don't settle it."""
+    """The entries that bear the intent's own key, or were linked to it, have moved money, and don't settle it.
+
+    Final ones: what is pending may still stay where it is, and is a case again once it has moved.
+    """
     linked = Match.objects.filter(intent=intent, released_at=None, role__in=[MatchRole.DUPLICATE, MatchRole.KNOWN])
     own = LedgerEntry.objects.filter(
         Q(role=EntryRole.EFFECT) | Q(role=EntryRole.REVERSAL),
         Q(key=intent.idempotency_key) | Q(pk__in=linked.values("entry")),
         downstream=intent.downstream_id,
-    ).exclude(state=EntryState.FAILED)
+        state=EntryState.FINAL,
+    )
     settles = Match.objects.filter(intent=intent, role=MatchRole.SETTLES, released_at=None).values("entry")
     found = own.exclude(pk__in=settles)
     if intent.status == Status.CONFIRMED and intent.external_id:
@@ -95,26 +101,17 @@ def _judge(intent: Intent, entry: LedgerEntry, decision: Decision, now: datetime
         return
     earlier.update(released_at=now, released_by=by)
     if not Match.objects.filter(entry=entry, released_at=None).exists():
-        Match.objects.create(
-            entry=entry,
-            intent=intent,
-            role=role,
-            entry_state=entry.state,
-            amount_minor=entry.amount_minor,
-            currency=entry.currency,
-            by=by,
-            at=now,
-        )
+        ties.tie(entry, intent, role, by=by, now=now)
 
 
-def _left_of(entry: LedgerEntry) -> Left:
+def left_of(entry: LedgerEntry) -> Left:
     """An effect too many is to come back; what was taken back has not reached whom it was for."""
     what = LeftToDo.RECOVER if entry.role == EntryRole.EFFECT else LeftToDo.SEND
     return Left(what, entry.amount_minor or None, entry.currency, entry)
 
 
-def _list(intent: Intent, decision: Decision, left: Left, now: datetime) -> None:
-    """Once: the same again, about the same entry, is the same thing to do."""
+def put_down(intent: Intent, decision: Decision, left: Left, now: datetime) -> None:
+    """Lists it, once: the same again, about the same entry, is the same thing to do."""
     same = Difference.objects.filter(intent=intent, what=left.what, entry=left.entry, currency=left.currency)
     if left.entry is not None and same.exists():
         return

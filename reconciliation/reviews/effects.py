@@ -9,6 +9,7 @@ from actions.locking import for_change
 from actions.models import Evidence, Executor, Intent, Observed, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
+from reconciliation import ties
 from reconciliation.models import Choice, Decision, LedgerEntry, Match, MatchRole
 from reconciliation.reviews import differences, grounds
 
@@ -101,16 +102,7 @@ def tie(intent: Intent, decision: Decision, now: datetime) -> LedgerEntry:
     entry = for_change(LedgerEntry).get(pk=decision.entry_id)
     if Match.objects.filter(entry=entry, released_at__isnull=True).exists():
         raise BadDecision("This entry settles another intent already.")
-    Match.objects.create(
-        entry=entry,
-        intent=intent,
-        role=MatchRole.SETTLES,
-        entry_state=entry.state,
-        amount_minor=entry.amount_minor,
-        currency=entry.currency,
-        by=_who(decision),
-        at=now,
-    )
+    ties.tie(entry, intent, MatchRole.SETTLES, by=_who(decision), now=now)
     return entry
 
 

@@ -78,7 +78,7 @@ def take_effect(decision_id: int) -> bool:
 def lock_family_first(intent_id: UUID | None, choice: Choice) -> None:
     """An approval looks at the intent's whole family. Its lock comes before the row's, as when it is claimed."""
     if choice is Choice.APPROVE and intent_id is not None:
-        subjects.lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
+        subjects.lock_family_of(intent_id)
 
 
 def carry_out(row: Decision, intent: Intent, now: datetime) -> None:

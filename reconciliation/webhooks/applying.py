@@ -104,7 +104,7 @@ def _apply_to(delivery: Delivery, intent_id: UUID, told: Sequence[LedgerEntry]) 
     """What follows for one intent. None: it is too early to tell, and tried again."""
     with transaction.atomic():
         # The family before the row, as everywhere: a dispute holds the family while it waits for its rows.
-        subjects.lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
+        subjects.lock_family_of(intent_id)
         intent = for_change(Intent).select_related("kind", "policy", "downstream", "agent").get(pk=intent_id)
         now = times.now()
         sight = Sight(by=f"webhook:{delivery.pk}", started_at=now, fence=intent.fence, may_count=False, planned=False)

@@ -173,3 +173,19 @@ def test_what_is_left_between_what_was_intended_and_what_moved(
 ) -> None:
     found = differences.between(intended, settled)
     assert (None if found is None else (found.what, found.amount_minor, found.currency)) == left
+
+
+def test_a_second_entry_that_is_pending_is_nothing_to_recover_yet_and_a_case_once_it_is_final(world: World) -> None:
+    intent = unknown(world, "order-8")
+    key = intent.idempotency_key
+    add_entry(world, "order-8", amount_minor=5_000, currency="EUR", idempotency_key=key)
+    add_entry(world, "order-8", amount_minor=5_000, currency="EUR", status="pending", idempotency_key=key)
+    assert world.check(intent).verdict == Verdict.DUPLICATE
+    final, pending = intent.downstream.entries.filter(key=key).order_by("state")
+    assert (final.state, pending.state) == ("final", "pending")
+    boss_confirms(world, intent, entry_id=final.pk)
+    assert listed(intent) == []
+    assert not Match.objects.filter(entry=pending).exists(), "nobody has judged what it will be"
+    world.make_due(intent)
+    assert world.check(intent).verdict == Verdict.DUPLICATE
+    assert world.read(intent).disputed is True

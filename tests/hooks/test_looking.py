@@ -11,8 +11,8 @@ from actions.connectors import registry
 from actions.connectors.base import Notice
 from actions.models import Intent, Result
 from actions.statuses import Status
-from reconciliation import checks, following
-from reconciliation.models import Check, LedgerEntry
+from reconciliation import checks, ties
+from reconciliation.models import Check, LedgerEntry, MatchRole
 from tests.core.steps import answer, settle, submit
 from tests.factories import make_intent
 from tests.flow.world import World
@@ -104,7 +104,7 @@ def test_a_confirmed_one_that_is_tied_to_the_entry_is_not_looked_up_either(watch
     intent = make_intent(watched.kind)
     settle(intent, Status.CONFIRMED)
     assert watched.tell(intent).outcome == "look_asked", "its answer named no id: the entry is to be found"
-    following.tie(intent, LedgerEntry.objects.get(), by="checker", now=times.now())
+    ties.tie(LedgerEntry.objects.get(), intent, MatchRole.SETTLES, by="checker", now=times.now())
     assert watched.tell(intent).outcome == "known"
 
 

@@ -111,7 +111,7 @@ EXAMPLE = Example(
     ),
     webhook=ExampleWebhook(
         body=f'{{"type":"refund.created","timestamp":"2026-11-18T11:06:40Z","data":{_REFUND}}}',
-        secret="whsec_bWFkZSB1cCBmb3IgdGVzdHM=",  # noqa: S106
+        secret="whsec_bWFkZSB1cCBmb3IgdGVzdHM=",  # noqa: S106  made up
         sign=sign,
     ),
 )

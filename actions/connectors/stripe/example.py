@@ -32,7 +32,7 @@ EXAMPLE = Example(
     target=Target(
         name="stripe",
         base_url="https://api.stripe.com",
-        secret="sk_test_made_up",  # noqa: S106
+        secret="sk_test_made_up",  # noqa: S106  made up
         dedupes=True,
         config={"version": "2026-06-24.dahlia", "reason": "requested_by_customer"},
     ),
@@ -59,7 +59,7 @@ EXAMPLE = Example(
         body='{"id":"evt_1","object":"event","api_version":"2026-06-24.dahlia","created":1795000000,'
         f'"data":{{"object":{_REFUND}}},"livemode":false,'
         '"request":{"id":"req_1","idempotency_key":"key-1"},"type":"refund.created"}',
-        secret="whsec_made_up_for_tests",  # noqa: S106
+        secret="whsec_made_up_for_tests",  # noqa: S106  made up
         sign=sign,
     ),
 )

@@ -4,12 +4,12 @@ The decisions are rows of the case's own chain, because they are about no intent
 for an intent is written into its history as well.
 """
 
+from reconciliation.reviews.deciding import Decided
 from reconciliation.reviews.orphans.deciding import decide
 from reconciliation.reviews.orphans.pending import due, take_effect, undo, votes, waiting
 from reconciliation.reviews.orphans.planning import (
     CHOICES,
     WORDS,
-    Decided,
     Follows,
     Offer,
     Seen,

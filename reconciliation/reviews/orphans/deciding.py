@@ -18,13 +18,13 @@ from reconciliation.models import (
     Review,
 )
 from reconciliation.reviews import claiming, people
+from reconciliation.reviews.deciding import Decided, refuse_second_vote
+from reconciliation.reviews.differences import MAX_NOTE
 from reconciliation.reviews.orphans.effects import carry_out
 from reconciliation.reviews.orphans.pending import against, lock, votes, waiting
 from reconciliation.reviews.orphans.planning import (
     CHOICES,
-    MAX_NOTE,
     Ballot,
-    Decided,
     Seen,
     blocked,
     find,
@@ -58,7 +58,7 @@ def decide(
     if review.closed_at is not None:
         raise claiming.closed(review)
     _refuse_incomplete(review, ballot)
-    _refuse_second_vote(votes(review).first(), person)
+    refuse_second_vote(votes(review).first(), person)
     claiming.claim(review_id, person=person)
     try:
         with transaction.atomic():
@@ -79,11 +79,6 @@ def _refuse_incomplete(review: Review, ballot: Ballot) -> None:
         raise BadDecision("Deciding against the recommendation needs a note that says why.")
     if ballot.choice is not Choice.NOT_OURS and not ballot.named:
         raise BadDecision("Name the intent: choose one below, or write its id or idempotency key.")
-
-
-def _refuse_second_vote(first: Decision | None, person: User) -> None:
-    if first is not None and first.person_id == person.pk:
-        raise BadDecision("You gave the first vote; a different person has to give the second.")
 
 
 def _decide(review_id: int, ballot: Ballot, person: User) -> Decided:
@@ -142,7 +137,7 @@ def _vote(
     first = votes(review).first()
     if first is None:
         return None
-    _refuse_second_vote(first, person)
+    refuse_second_vote(first, person)
     same = (first.choice, first.linked_id, first.seen_version, first.seen_digest) == (
         ballot.choice,
         intent.pk if intent else None,

@@ -7,14 +7,12 @@ from actions.errors import BadDecision
 from actions.models import Evidence, EvidenceKind, Intent, Observed, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
-from reconciliation import orphans
+from reconciliation import orphans, ties
 from reconciliation.models import (
     Choice,
     ClosedHow,
     Decision,
-    Difference,
     LedgerEntry,
-    LeftToDo,
     Match,
     MatchRole,
     Review,
@@ -38,7 +36,7 @@ def carry_out(row: Decision, entry: LedgerEntry, intent: Intent | None, now: dat
     earlier = Match.objects.filter(entry=entry, released_at__isnull=True).exclude(role=MatchRole.SETTLES)
     earlier.update(released_at=now, released_by=f"person:{row.person_id}")
     if intent is None:
-        _tie(row, entry, None, MatchRole.NOT_OURS, now)
+        ties.tie(entry, None, MatchRole.NOT_OURS, by=f"person:{row.person_id}", now=now)
     else:
         follows = plan(entry, intent)[0] if row.choice == Choice.LINK else Follows.DUPLICATE
         assert follows is not None
@@ -46,19 +44,6 @@ def carry_out(row: Decision, entry: LedgerEntry, intent: Intent | None, now: dat
     say_about(row, Choice.EFFECT, row.person, now)
     closed = Review.objects.filter(pk=row.review_id, closed_at__isnull=True)
     closed.update(closed_at=now, closed_how=ClosedHow.DECISION, lease_until=None)
-
-
-def _tie(row: Decision, entry: LedgerEntry, intent: Intent | None, role: MatchRole, now: datetime) -> None:
-    Match.objects.create(
-        entry=entry,
-        intent=intent,
-        role=role,
-        entry_state=entry.state,
-        amount_minor=entry.amount_minor,
-        currency=entry.currency,
-        by=f"person:{row.person_id}",
-        at=now,
-    )
 
 
 def _grounds(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> Evidence:
@@ -119,39 +104,24 @@ def _settle(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) ->
 
 
 def _duplicate(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
-    _tie(row, entry, intent, MatchRole.DUPLICATE, now)
-    _list(row, entry, intent, LeftToDo.RECOVER, now)
+    ties.tie(entry, intent, MatchRole.DUPLICATE, by=f"person:{row.person_id}", now=now)
+    differences.put_down(intent, row, differences.left_of(entry), now)
     _write_down(row, entry, intent, now)
 
 
 def _taken_back(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
-    _tie(row, entry, intent, MatchRole.KNOWN, now)
-    _list(row, entry, intent, LeftToDo.SEND, now)
+    ties.tie(entry, intent, MatchRole.KNOWN, by=f"person:{row.person_id}", now=now)
+    differences.put_down(intent, row, differences.left_of(entry), now)
     _write_down(row, entry, intent, now)
 
 
 def _dispute(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
-    _tie(row, entry, intent, MatchRole.KNOWN, now)
+    ties.tie(entry, intent, MatchRole.KNOWN, by=f"person:{row.person_id}", now=now)
     _write_down(row, entry, intent, now)
     review = opening.dispute(intent, now=now)
     shows = money.describe(entry.amount_minor, entry.currency)
     review.grounds = f"This intent is settled as failed. A person says that a ledger entry of {shows} is its own."
     review.save(update_fields=["grounds"])
-
-
-def _list(row: Decision, entry: LedgerEntry, intent: Intent, what: LeftToDo, now: datetime) -> None:
-    """Once: the same about the same entry is the same thing to do."""
-    if Difference.objects.filter(intent=intent, entry=entry, what=what).exists():
-        return
-    Difference.objects.create(
-        intent=intent,
-        entry=entry,
-        decision=row,
-        what=what,
-        amount_minor=entry.amount_minor or None,
-        currency=entry.currency,
-        opened_at=now,
-    )
 
 
 _EFFECTS = {

@@ -33,7 +33,7 @@ def waiting() -> QuerySet[Decision]:
 
 
 def lock(intent_id: UUID) -> Intent:
-    subjects.lock_family(*Intent.objects.values_list("kind_id", "family").get(pk=intent_id))
+    subjects.lock_family_of(intent_id)
     return for_change(Intent).select_related("kind", "policy", "downstream").get(pk=intent_id)
 
 

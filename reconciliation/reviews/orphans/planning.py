@@ -3,7 +3,7 @@
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from django.db.models import Q
@@ -15,7 +15,6 @@ from actions.models.history import plain
 from actions.statuses import Status
 from reconciliation.models import (
     Choice,
-    Decision,
     DecisionReason,
     EntryRole,
     EntryState,
@@ -27,11 +26,8 @@ from reconciliation.models import (
 )
 
 CHOICES = (Choice.LINK, Choice.DUPLICATE, Choice.NOT_OURS)
-MAX_NOTE = 4_000
 # As many intents on the entry's order are offered by themselves; any other can be named.
 MOST_OFFERED = 10
-
-State = Literal["effective", "undo_window", "second_person"]
 
 
 class Follows(StrEnum):
@@ -59,12 +55,6 @@ class Seen:
 
     version: int
     digest: str
-
-
-@dataclass(frozen=True)
-class Decided:
-    decision: Decision
-    state: State
 
 
 @dataclass(frozen=True)
