@@ -111,3 +111,50 @@ class IncidentKind(TextChoices):
     SENDING = "sending", "no answers to sendings"
     BOOKS = "books", "books can't be read"
     AGENT = "agent", "an agent was stopped"
+
+
+class WaitsFor(TextChoices):
+    """Whose answer a case waits for."""
+
+    PROVIDER = "provider", "the provider"
+    BANK = "bank", "the bank"
+    CUSTOMER = "customer", "the customer"
+    COLLEAGUE = "colleague", "a colleague"
+    OTHER = "other", "somebody else"
+
+
+class CommentKind(TextChoices):
+    """What a person did with a case, short of deciding it. A plain comment has none."""
+
+    OPENED = "opened", "opened the case"
+    WAITING = "waiting", "put it aside to wait"
+    RESUMED = "resumed", "took it up again"
+    HANDED = "handed", "handed it over"
+    TAKEN = "taken", "took it over"
+    ATTACHED = "attached", "added a file"
+    RAISED = "raised", "said that the customer waits"
+
+
+class AfterDeciding(TextChoices):
+    """Where a decision leads the person who made it."""
+
+    STAY = "stay", "Stay on the case"
+    NEXT = "next", "Take the next case"
+    QUEUE = "queue", "Back to the queue"
+
+
+class Theme(TextChoices):
+    SYSTEM = "system", "As the system"
+    LIGHT = "light", "Light"
+    DARK = "dark", "Dark"
+
+
+class NoticeKind(TextChoices):
+    """What people are told of by e-mail."""
+
+    HIGH_VALUE = "high_value", "a new high-value case"
+    DUE_SOON = "due_soon", "a case is due soon"
+    OVERDUE = "overdue", "a case is overdue"
+    ESCALATED = "escalated", "a case is long overdue"
+    HANDED = "handed", "a case was handed to you"
+    INCIDENT = "incident", "an incident"

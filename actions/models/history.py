@@ -33,7 +33,7 @@ class Chained(models.Model):
         for name in ("position", "at", *self.CHAINED):
             found[name] = plain(getattr(self, name))
         for name in self.CHAINED_IF_SET:
-            if (value := getattr(self, name)) is not None:
+            if (value := getattr(self, name)) not in (None, ""):
                 found[name] = plain(value)
         return found
 

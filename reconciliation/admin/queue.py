@@ -11,7 +11,7 @@ from reconciliation.models import Comment, Decision, Incident, Review, ReviewRea
 
 class ReviewInline(ReadOnlyInline):
     model = Review
-    related = ("owner",)
+    related = ("owner", "holder")
     fields = [
         "purpose",
         "recommendation",
@@ -84,7 +84,11 @@ class ReviewAdmin(ReadOnlyAdmin):
         "verdict",
         columns.asked,
         "owner",
+        "holder",
         "lease_until",
+        "waits_for",
+        "waits_reference",
+        "waits_until",
         "customer_waiting",
         "opened_at",
         "due_at",

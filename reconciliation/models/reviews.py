@@ -7,7 +7,17 @@ from django.db import models
 from django.db.models import Q
 
 from actions.models import Agent, Chained, Downstream, Evidence, Intent
-from reconciliation.words import Choice, ClosedHow, DecisionReason, IncidentKind, Purpose, ReasonCode, Verdict
+from reconciliation.words import (
+    Choice,
+    ClosedHow,
+    CommentKind,
+    DecisionReason,
+    IncidentKind,
+    Purpose,
+    ReasonCode,
+    Verdict,
+    WaitsFor,
+)
 
 from .books import LedgerEntry
 
@@ -25,10 +35,30 @@ class Review(models.Model):
     amount_minor = models.BigIntegerField(null=True)
     currency = models.CharField(max_length=3, blank=True)
 
-    owner = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="owned_reviews"
+    holder = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="held_reviews",
+        help_text="Who works on it, while the lease lasts.",
     )
     lease_until = models.DateTimeField(null=True)
+    owner = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="owned_reviews",
+        help_text="Whose case it is, lease or no lease; empty: whoever comes first.",
+    )
+    stake = models.PositiveBigIntegerField(
+        default=0, help_text="The amount in thousandths of the kind's review limit for its currency."
+    )
+    waits_for = models.CharField(max_length=10, choices=WaitsFor, blank=True)
+    waits_reference = models.CharField(max_length=200, blank=True, help_text="What the other side calls it.")
+    waits_until = models.DateTimeField(
+        null=True, help_text="When it comes back to the queue; empty: it does not wait."
+    )
+    waits_longest = models.DateTimeField(null=True, help_text="Until when, at the longest, somebody agreed to wait.")
     incident = models.ForeignKey(
         "Incident", null=True, on_delete=models.PROTECT, related_name="reviews", help_text="Waits for its end."
     )
@@ -67,10 +97,21 @@ class Review(models.Model):
                 | Q(closed_at__isnull=False, closed_how__in=ClosedHow.values),
             ),
             models.CheckConstraint(name="review_purpose_valid", condition=Q(purpose__in=Purpose.values)),
+            models.CheckConstraint(
+                name="review_waits_for_someone",
+                condition=Q(waits_until__isnull=True, waits_for="")
+                | Q(waits_until__isnull=False, waits_for__in=WaitsFor.values),
+            ),
         ]
         indexes = [
             models.Index(name="review_open_by_due", fields=["due_at", "id"], condition=Q(closed_at__isnull=True)),
             models.Index(name="review_open_by_owner", fields=["owner"], condition=Q(closed_at__isnull=True)),
+            models.Index(name="review_open_by_holder", fields=["holder"], condition=Q(closed_at__isnull=True)),
+            models.Index(
+                name="review_open_as_shown",
+                fields=["-customer_waiting", "due_at", "-stake", "id"],
+                condition=Q(closed_at__isnull=True),
+            ),
             models.Index(
                 name="review_open_orphans",
                 fields=["entry"],
@@ -183,15 +224,27 @@ class Decision(Chained):
 
 
 class Comment(Chained):
-    """What a person said in a case. For colleagues only; agents never see it."""
+    """What a person said, or did with the case itself. For colleagues only; agents never see it."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
     intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="comments")
     person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="comments")
     text = models.ForeignKey(Evidence, on_delete=models.PROTECT, related_name="comment_in")
     text_digest = models.CharField(max_length=64)
+    kind = models.CharField(max_length=10, choices=CommentKind, blank=True)
+    to = models.ForeignKey(
+        settings.AUTH_USER_MODEL,
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="named_in_comments",
+        help_text="To whom it was handed.",
+    )
+    attachment = models.ForeignKey(
+        "Attachment", null=True, on_delete=models.PROTECT, related_name="comments", help_text="What was added."
+    )
 
     CHAINED = ("review_id", "intent_id", "person_id", "text_id", "text_digest")
+    CHAINED_IF_SET = ("kind", "to_id", "attachment_id")
 
     class Meta:
         ordering = ["id"]
@@ -204,6 +257,7 @@ class Comment(Chained):
                 fields=["review", "position"],
                 condition=Q(intent__isnull=True),
             ),
+            models.CheckConstraint(name="comment_kind_valid", condition=Q(kind="") | Q(kind__in=CommentKind.values)),
         ]
 
     def __str__(self) -> str:

@@ -1,38 +1,77 @@
-"""Who works on a case: a lease, taken by one conditional UPDATE."""
+"""Who works on a case, and whose it is.
 
+Working on it is a lease, taken by one conditional UPDATE and renewed while the person is active. Apart from that a
+case may have an owner: whoever it was handed to, took it over, or put it aside to wait. It stays theirs when the lease
+ends.
+"""
+
+from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.contrib.auth.models import User
-from django.db.models import F, Q
+from django.db import transaction
+from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from actions import times
-from actions.errors import NotFound, ReviewClosed, ReviewHeld
-from reconciliation.models import Review
-from reconciliation.reviews import people
+from actions.errors import BadDecision, Invalid, NotFound, ReviewClosed, ReviewHeld
+from reconciliation.models import CommentKind, Decision, Review
+from reconciliation.reviews import commenting, notices, pending, people
 
 LEASE = timedelta(minutes=10)
+# So many of the most urgent ones are tried when others are faster.
+_TRIED = 50
+# The order of the queue: who waits, what is due, how much is at stake.
+ORDER = ("-customer_waiting", "due_at", "-stake", "id")
+
+
+def leased(now: datetime) -> Q:
+    """In somebody's hands at this moment."""
+    return Q(holder__isnull=False, lease_until__gte=now)
+
+
+def waiting(now: datetime) -> Q:
+    """Put aside until later."""
+    return Q(waits_until__gt=now)
+
+
+def unclaimed(now: datetime) -> Q:
+    """Nobody's, in the queue, and not part of an outage."""
+    return (Q(holder=None) | Q(lease_until=None) | Q(lease_until__lt=now)) & Q(
+        Q(waits_until=None) | Q(waits_until__lte=now), owner=None, incident=None, closed_at__isnull=True
+    )
 
 
 def claim(review_id: int, *, person: User) -> Review:
     """Takes the case for ten minutes, or renews one's own lease. Raises ReviewHeld, ReviewClosed, NotFound."""
     people.must(people.may_decide(person))
     now = times.now()
-    free = Q(owner=None) | Q(owner=person) | Q(lease_until__lt=now) | Q(lease_until=None)
-    if Review.objects.filter(free, pk=review_id, closed_at__isnull=True).update(
-        owner=person, lease_until=now + LEASE, version=F("version") + 1
+    free = Q(holder=None) | Q(holder=person) | Q(lease_until__lt=now) | Q(lease_until=None)
+    whose = Q(owner=None) | Q(owner=person)
+    if Review.objects.filter(free & whose, pk=review_id, closed_at__isnull=True).update(
+        holder=person, lease_until=now + LEASE, version=F("version") + 1
     ):
-        return Review.objects.select_related("intent", "owner").get(pk=review_id)
+        return Review.objects.select_related("intent", "holder", "owner").get(pk=review_id)
     raise why_not(review_id)
+
+
+def renew(review_id: int, *, person: User) -> datetime | None:
+    """Keeps one's own lease alive, until when it says. None: somebody else has the case by now, or it is closed."""
+    until = times.now() + LEASE
+    mine = Review.objects.filter(pk=review_id, holder=person, closed_at__isnull=True, lease_until__isnull=False)
+    return until if mine.update(lease_until=until) else None
 
 
 def why_not(review_id: int) -> ReviewHeld | ReviewClosed | NotFound:
     """Why a case can't be taken, to be raised."""
-    review = Review.objects.select_related("owner").filter(pk=review_id).first()
+    review = Review.objects.select_related("holder", "owner").filter(pk=review_id).first()
     if review is None:
         return NotFound()
     if review.closed_at is not None:
         return closed(review)
-    return ReviewHeld(owner=review.owner, until=review.lease_until)
+    now = times.now()
+    if review.holder is not None and review.lease_until is not None and review.lease_until >= now:
+        return ReviewHeld(owner=review.holder, until=review.lease_until)
+    return ReviewHeld("This case belongs to somebody else. A supervisor can take it over.", owner=review.owner)
 
 
 def closed(review: Review) -> ReviewClosed:
@@ -42,17 +81,33 @@ def closed(review: Review) -> ReviewClosed:
 
 
 def release(review_id: int, *, person: User) -> None:
-    """Gives one's own case back; of somebody else's nothing changes."""
+    """Gives one's own case back; of somebody else's nothing changes. Whose case it is stays as it is."""
+    _let_go(Review.objects.filter(pk=review_id, holder=person))
+
+
+def release_all(*, person: User) -> None:
+    """Gives back every case that the person works on: they have gone."""
+    _let_go(Review.objects.filter(holder=person))
+
+
+def _let_go(found: QuerySet[Review]) -> None:
+    found.filter(closed_at__isnull=True).update(holder=None, lease_until=None, version=F("version") + 1)
+
+
+def disown(review_id: int, *, person: User) -> None:
+    """Puts one's own case back for everybody."""
     Review.objects.filter(pk=review_id, owner=person, closed_at__isnull=True).update(
-        owner=None, lease_until=None, version=F("version") + 1
+        owner=None, holder=None, lease_until=None, version=F("version") + 1
     )
 
 
-def take_next(*, person: User) -> Review | None:
-    """Takes the most urgent case that nobody holds, never the same for two people; None when there is none."""
+def take_next(*, person: User, besides: Collection[int] = ()) -> Review | None:
+    """Takes the most urgent case that nobody has, never the same for two people; None when there is none.
+
+    `besides`: ids of cases that the person has skipped.
+    """
     people.must(people.may_decide(person))
-    now = times.now()
-    for pk in _unclaimed(now):
+    for pk in _best(person, besides, times.now()):
         try:
             return claim(pk, person=person)
         except (ReviewHeld, ReviewClosed):
@@ -60,14 +115,72 @@ def take_next(*, person: User) -> Review | None:
     return None
 
 
-def _unclaimed(now: datetime) -> list[int]:
-    free = Q(owner=None) | Q(lease_until__lt=now) | Q(lease_until=None)
-    return list(
-        Review.objects.filter(free, closed_at__isnull=True, incident=None)
-        .order_by("-customer_waiting", "due_at", "pk")
-        .values_list("pk", flat=True)[:50]
+def _best(person: User, besides: Collection[int], now: datetime) -> list[int]:
+    # What is decided and only waits for its undo window, or for somebody else's vote, is nothing to do for them.
+    decided = pending.waiting().filter(review=OuterRef("pk"))
+    voted = Decision.objects.filter(
+        review=OuterRef("pk"), person=person, choice__in=pending.VOTES, followed_by=None, takes_effect_at=None
     )
+    found = Review.objects.filter(unclaimed(now), ~Exists(decided), ~Exists(voted)).exclude(pk__in=besides)
+    return list(found.order_by(*ORDER).values_list("pk", flat=True)[:_TRIED])
 
 
 def holds(review: Review, person: User, now: datetime) -> bool:
-    return review.owner_id == person.pk and review.lease_until is not None and review.lease_until >= now
+    return review.holder_id == person.pk and review.lease_until is not None and review.lease_until >= now
+
+
+def hand_over(review_id: int, *, person: User, to: User, note: str) -> Review:
+    """Makes it somebody else's case, with a note for them. One's own, one that nobody has, or, for a supervisor, any.
+
+    Raises BadDecision, Invalid (the note), ReviewHeld, ReviewClosed, NotFound, PersonNotAllowed.
+    """
+    people.must(people.may_decide(person))
+    if not (to.is_active and people.may_decide(to)):
+        raise BadDecision("This person can't decide cases.")
+    if not note.strip():
+        raise Invalid.field("note", "Say in a note what they should know.")
+    with transaction.atomic():
+        review = commenting.locked(review_id)
+        _refuse_others(review, person)
+        commenting.say(review, person=person, text=note, kind=CommentKind.HANDED, to=to)
+        _assign(review, to)
+        if to.pk != person.pk:
+            notices.handed(review, to=to, now=times.now())
+    return review
+
+
+def take_over(review_id: int, *, person: User, note: str = "") -> Review:
+    """Makes somebody else's case one's own, lease and all. Supervisors; the other person's page is told."""
+    people.must(people.may_supervise(person))
+    with transaction.atomic():
+        review = commenting.locked(review_id)
+        if review.closed_at is not None:
+            raise closed(review)
+        commenting.say(
+            review,
+            person=person,
+            text=note.strip() or "Taken over.",
+            kind=CommentKind.TAKEN,
+            to=review.owner or review.holder,
+        )
+        _assign(review, person)
+    return claim(review_id, person=person)
+
+
+def _refuse_others(review: Review, person: User) -> None:
+    if review.closed_at is not None:
+        raise closed(review)
+    if people.may_supervise(person):
+        return
+    others = holds_now(review, times.now()) and review.holder_id != person.pk
+    if others or (review.owner_id is not None and review.owner_id != person.pk):
+        raise why_not(review.pk)
+
+
+def holds_now(review: Review, now: datetime) -> bool:
+    return review.holder_id is not None and review.lease_until is not None and review.lease_until >= now
+
+
+def _assign(review: Review, to: User) -> None:
+    Review.objects.filter(pk=review.pk).update(owner=to, holder=None, lease_until=None, version=F("version") + 1)
+    review.refresh_from_db()

@@ -1,4 +1,4 @@
-"""What people say to each other in a case. Agents never see it."""
+"""What people say to each other in a case, and what they do with it short of deciding. Agents never see it."""
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -7,7 +7,7 @@ from actions import evidence, history, times
 from actions.errors import Invalid, NotFound
 from actions.locking import for_change
 from actions.models import EvidenceKind, Intent
-from reconciliation.models import Comment, Review
+from reconciliation.models import Attachment, Comment, CommentKind, Review
 from reconciliation.reviews import people
 
 MAX = 4_000
@@ -16,24 +16,52 @@ MAX = 4_000
 def comment(review_id: int, *, person: User, text: str) -> Comment:
     """Adds a comment to a case, open or closed. Raises Invalid for an empty or overlong text."""
     people.must(people.may_decide(person))
+    with transaction.atomic():
+        return say(locked(review_id), person=person, text=text)
+
+
+def locked(review_id: int) -> Review:
+    """The case, with its intent locked and then itself. Raises NotFound."""
+    intent_id = Review.objects.filter(pk=review_id).values_list("intent_id", flat=True).first()
+    if intent_id is not None:
+        # First of all: the text refers to the intent, and whoever settles it meanwhile would wait for us.
+        for_change(Intent).get(pk=intent_id)
+    review = for_change(Review).filter(pk=review_id).first()
+    if review is None:
+        raise NotFound()
+    return review
+
+
+def say(
+    review: Review,
+    *,
+    person: User,
+    text: str,
+    kind: CommentKind | None = None,
+    to: User | None = None,
+    attachment: Attachment | None = None,
+) -> Comment:
+    """Writes it into the history of a case that `locked` gave. Raises Invalid for an empty or overlong text."""
     text = text.strip()
     if not text or len(text) > MAX:
         raise Invalid.field("text", f"1 to {MAX} characters.")
-    with transaction.atomic():
-        review = Review.objects.filter(pk=review_id).first()
-        if review is None:
-            raise NotFound()
-        if review.intent_id is not None:
-            # First of all: the text refers to the intent, and whoever settles it meanwhile would wait for us.
-            for_change(Intent).get(pk=review.intent_id)
-        now = times.now()
-        kept = evidence.store(
-            intent_id=review.intent_id,
-            kind=EvidenceKind.NOTE,
-            source=f"person:{person.pk}",
-            content=text,
-            now=now,
-        )
-        row = Comment(review=review, intent_id=review.intent_id, person=person, text=kept, text_digest=kept.digest)
-        owner = (Intent, review.intent_id) if review.intent_id else (Review, review.pk)
-        return history.append(row, owner=owner[0], pk=owner[1], at=now)
+    now = times.now()
+    kept = evidence.store(
+        intent_id=review.intent_id,
+        kind=EvidenceKind.NOTE,
+        source=f"person:{person.pk}",
+        content=text,
+        now=now,
+    )
+    row = Comment(
+        review=review,
+        intent_id=review.intent_id,
+        person=person,
+        text=kept,
+        text_digest=kept.digest,
+        kind=kind or "",
+        to=to,
+        attachment=attachment,
+    )
+    owner = (Intent, review.intent_id) if review.intent_id else (Review, review.pk)
+    return history.append(row, owner=owner[0], pk=owner[1], at=now)

@@ -195,7 +195,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     history.append(row, owner=Intent, pk=intent.pk, at=now)
     if needs_second:
         # The case waits for somebody else; whoever voted gives it back.
-        Review.objects.filter(pk=review.pk).update(owner=None, lease_until=None)
+        Review.objects.filter(pk=review.pk).update(holder=None, lease_until=None)
         return Decided(row, "second_person")
     if settings.LANDED_UNDO_S > 0:
         return Decided(row, "undo_window")

@@ -13,7 +13,7 @@ from actions.models import Intent, Observed
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Check, Choice, ClosedHow, Purpose, ReasonCode, Review, ReviewReason, Verdict
-from reconciliation.reviews import grounds
+from reconciliation.reviews import grounds, stakes
 
 
 def open_review(intent: Intent) -> Review | None:
@@ -144,6 +144,7 @@ def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
         purpose=purpose,
         amount_minor=intent.amount_minor,
         currency=intent.currency,
+        stake=stakes.of(intent),
         opened_at=now,
         due_at=now + timedelta(seconds=rules.review_due_s),
     )

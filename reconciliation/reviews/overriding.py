@@ -26,7 +26,7 @@ from reconciliation.models import (
     Review,
     ReviewReason,
 )
-from reconciliation.reviews import differences, effects, opening, people
+from reconciliation.reviews import differences, effects, opening, people, stakes
 
 _OTHER = {Status.CONFIRMED: Status.FAILED, Status.FAILED: Status.CONFIRMED}
 
@@ -118,6 +118,7 @@ def _review(intent: Intent, now: datetime) -> Review:
             purpose=Purpose.OUTCOME,
             amount_minor=intent.amount_minor,
             currency=intent.currency,
+            stake=stakes.of(intent),
             opened_at=now,
             due_at=now + due,
             grounds="A person says that it ended the other way; a second one has to agree.",

@@ -38,6 +38,7 @@ def find(review_id: int) -> Review:
         "intent__repeat_of__kind",
         "entry__downstream",
         "owner",
+        "holder",
     )
     found = Review.objects.select_related(*related).prefetch_related("reasons").filter(pk=review_id).first()
     if found is None:

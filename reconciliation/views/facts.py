@@ -64,7 +64,7 @@ class Holding:
     """Who has the case. `until` is set while somebody has it."""
 
     state: Literal["mine", "other", "free", "closed"]
-    owner: User | None = None
+    holder: User | None = None
     until: datetime | None = None
 
 
@@ -123,10 +123,10 @@ def blockers(review: Review) -> list[Intent]:
 def holding(review: Review, person: User, now: datetime) -> Holding:
     if review.closed_at is not None:
         return Holding("closed")
-    if review.owner is None or review.lease_until is None or review.lease_until < now:
+    if review.holder is None or review.lease_until is None or review.lease_until < now:
         return Holding("free")
     mine = claiming.holds(review, person, now)
-    return Holding("mine" if mine else "other", review.owner, review.lease_until)
+    return Holding("mine" if mine else "other", review.holder, review.lease_until)
 
 
 def vote_of(review: Review) -> Decision | None:

@@ -34,7 +34,7 @@ ONE_BY_ONE = Q(incident=None)
 
 @dataclass(frozen=True)
 class Row:
-    """One case as the queue shows it; `owner` only while the lease lasts."""
+    """One case as the queue shows it; `owner`: who works on it, else whose it is."""
 
     review: Review
     what: str
@@ -48,12 +48,11 @@ class Row:
 
 
 def in_tab(tab: str, person: User, now: datetime) -> Q:
-    held = Q(owner__isnull=False, lease_until__gt=now)
     if (incident := _incident(tab)) is not None:
         return Q(incident=incident)
     return {
-        "mine": held & Q(owner=person),
-        "unclaimed": (Q(owner__isnull=True) | Q(lease_until__isnull=True) | Q(lease_until__lte=now)) & ONE_BY_ONE,
+        "mine": (claiming.leased(now) & Q(holder=person)) | Q(owner=person),
+        "unclaimed": claiming.unclaimed(now),
         "overdue": Q(due_at__lte=now) & ONE_BY_ONE,
     }.get(tab, ONE_BY_ONE)
 
@@ -98,7 +97,7 @@ def counts(person: User, now: datetime) -> dict[str, int]:
 def page_of(tab: str, person: User, now: datetime, after: str) -> Page[Row]:
     """The open cases of one tab: those whose customer waits first, then as they are due. Two queries."""
     found = Review.objects.filter(in_tab(tab, person, now), _behind(after), closed_at__isnull=True)
-    found = found.select_related("intent__kind", "entry", "owner").prefetch_related("reasons")
+    found = found.select_related("intent__kind", "entry", "owner", "holder").prefetch_related("reasons")
     reviews, more = paging.cut(found.order_by("-customer_waiting", "due_at", "id")[: paging.PER_PAGE + 1])
     return Page([_row(review, now) for review in reviews], _cursor(reviews[-1]) if more else "")
 
@@ -132,7 +131,7 @@ def _row(review: Review, now: datetime) -> Row:
         status=intent.status if intent else "",
         disputed=intent.disputed if intent else False,
         since=intent.status_since if intent else None,
-        owner=review.owner if review.lease_until and review.lease_until > now else None,
+        owner=review.holder if review.lease_until and review.lease_until > now else review.owner,
         overdue=review.due_at <= now and review.incident_id is None,
     )
 

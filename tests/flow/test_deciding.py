@@ -64,7 +64,7 @@ def test_failing_against_the_recommendation_needs_a_note_and_a_supervisor(world:
     with pytest.raises(BadDecision, match="supervisor"):
         decide(review, make_person(), Choice.FAIL, note="I think not")
     boss = make_person("supervisor")
-    claiming.release(review.pk, person=Review.objects.get(pk=review.pk).owner or boss)
+    claiming.release(review.pk, person=Review.objects.get(pk=review.pk).holder or boss)
     with pytest.raises(BadDecision, match="note"):
         decide(review, boss, Choice.FAIL)
     assert world.read(intent).status == Status.UNKNOWN

@@ -153,7 +153,7 @@ def test_a_reversal_of_a_confirmed_one_is_still_to_send(kind: Kind) -> None:
     intent, review = confirmed(kind), orphan(kind.downstream, role="reversal")
     with pytest.raises(BadDecision, match="no duplicate"):
         decide(review, make_person(), Choice.DUPLICATE, intent)
-    claiming.release(review.pk, person=Review.objects.get(pk=review.pk).owner or make_person())
+    claiming.release(review.pk, person=Review.objects.get(pk=review.pk).holder or make_person())
     decide(review, make_person(), Choice.LINK, intent)
     assert roles(review) == [(MatchRole.KNOWN, intent.pk)]
     assert listed(intent) == [(LeftToDo.SEND, 5_000, "EUR")]
@@ -194,7 +194,7 @@ def test_an_entry_that_bears_the_key_of_another_intent_is_that_ones(kind: Kind) 
     review = orphan(kind.downstream, key=other.idempotency_key)
     with pytest.raises(BadDecision, match="key of another intent"):
         decide(review, make_person(), Choice.LINK, confirmed(kind))
-    person = Review.objects.get(pk=review.pk).owner
+    person = Review.objects.get(pk=review.pk).holder
     assert person is not None
     decide(review, person, Choice.LINK, other)
     assert roles(review) == [(MatchRole.DUPLICATE, other.pk)]
@@ -209,7 +209,7 @@ def test_an_intent_that_there_is_not_can_t_be_named_nor_one_of_another_downstrea
 
 
 def owner_or(review: Review) -> Any:
-    return Review.objects.select_related("owner").get(pk=review.pk).owner or make_person()
+    return Review.objects.select_related("holder").get(pk=review.pk).holder or make_person()
 
 
 def test_reason_other_needs_a_note_and_so_does_going_against_a_recommendation(kind: Kind) -> None:

@@ -104,7 +104,7 @@ def test_a_case_is_taken_and_released_by_buttons() -> None:
     assert "Release" in page
     client.post(f"/reviews/{review.pk}/release/")
     review.refresh_from_db()
-    assert review.owner is None
+    assert review.holder is None
     assert "nobody holds it" in text_of(client.get(f"/reviews/{review.pk}/"))
     assert person.owned_reviews.count() == 0
 
@@ -120,7 +120,7 @@ def test_who_holds_it_is_said_and_nobody_else_gets_the_form() -> None:
     client.post(f"/reviews/{review.pk}/take/")
     assert "Somebody else holds this case." in text_of(client.get(f"/reviews/{review.pk}/"))
     review.refresh_from_db()
-    assert review.owner == jon
+    assert review.holder == jon
 
 
 def test_below_each_button_stands_what_follows() -> None:

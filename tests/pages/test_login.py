@@ -46,7 +46,7 @@ def test_after_a_login_forced_by_a_post_the_case_is_shown_and_nothing_was_done()
     response = Client().post(f"/reviews/{review.pk}/take/")
     assert response["Location"] == f"/login/?next=/reviews/{review.pk}/"
     review.refresh_from_db()
-    assert review.owner is None
+    assert review.holder is None
 
 
 @pytest.mark.parametrize("path", ["/", "/intents/", "/news/"])

@@ -57,7 +57,7 @@ def test_tabs_hold_mine_the_unclaimed_all_and_the_overdue() -> None:
     assert orders(client.get("/?tab=overdue")) == ["late"]
     counts = {name: count for name, _, count in client.get("/").context["tabs"]}
     assert counts == {"mine": 1, "unclaimed": 1, "all": 3, "overdue": 1}
-    assert free.owner is None
+    assert free.holder is None
 
 
 def test_a_case_is_unclaimed_again_when_the_lease_is_over() -> None:
@@ -138,7 +138,7 @@ def test_the_next_case_is_the_most_urgent_free_one() -> None:
     review = make_case()
     assert client.post("/next/")["Location"] == f"/reviews/{review.pk}/"
     review.refresh_from_db()
-    assert review.owner == person
+    assert review.holder == person
     other, _ = log_in()
     assert other.post("/next/")["Location"] == "/"
     assert "No case is free" in text_of(other.get("/"))
