@@ -66,6 +66,8 @@ TRANSITIONS: Final[dict[tuple[Status | None, Status], frozenset[Actor]]] = {
     (Status.UNKNOWN, Status.FAILED): frozenset({Actor.CHECKER, Actor.WORKER, Actor.CALLER, Actor.REVIEWER}),
     (Status.CONFIRMED, Status.FAILED): _OVERRIDERS,
     (Status.FAILED, Status.CONFIRMED): _OVERRIDERS,
+    # It stays confirmed, and another ledger entry is what settled it (decision 17).
+    (Status.CONFIRMED, Status.CONFIRMED): _OVERRIDERS,
 }
 
 

@@ -19,10 +19,11 @@ from actions.statuses import Status
 from reconciliation.admin import columns
 from reconciliation.admin.books import CheckInline, MatchInline
 from reconciliation.admin.notes import NoteForm, store_note
-from reconciliation.admin.overriding import OTHER, OverrideForm, RefuseForm, entries_of
 from reconciliation.admin.queue import CommentInline, DecisionOfIntentInline, ReviewInline
+from reconciliation.correction_form import CorrectionForm, RefuseForm, entries_of
 from reconciliation.models import Check, Decision
 from reconciliation.reviews import overriding
+from reconciliation.reviews.overriding import OTHER
 
 
 class WholeIntentAdmin(IntentAdmin):
@@ -80,25 +81,15 @@ class WholeIntentAdmin(IntentAdmin):
         return act(request, intent)
 
     def _propose(self, request: HttpRequest, intent: Intent) -> HttpResponse:
-        form = OverrideForm(intent, request.POST)
+        form = CorrectionForm(intent, request.POST)
         if not form.is_valid():
             return self._show_override(request, intent, form=form)
-        asked = form.cleaned_data
-        to = Status(asked["to"])
+        what, seen, person = form.what(), form.cleaned_data["seen_version"], _person(request)
         try:
+            overriding.look(intent.pk, person=person)
             with transaction.atomic():
-                overriding.propose(
-                    intent.pk,
-                    to=to,
-                    person=_person(request),
-                    reason=asked["reason"],
-                    note=asked["note"],
-                    settled_amount_minor=asked["settled_amount_minor"],
-                    settled_currency=asked["settled_currency"],
-                    entry_id=asked["entry_id"],
-                    seen_version=asked["seen_version"],
-                )
-                self.log_change(request, intent, f"Proposed the override to {to.label} ({asked['reason']}).")
+                overriding.propose(intent.pk, what, person=person, seen_version=seen)
+                self.log_change(request, intent, f"Proposed the override to {what.to.label} ({what.reason}).")
         except LandedError as refused:
             return self._show_override(request, intent, form=form, refused=refused)
         messages.success(request, "Proposed. It takes effect when a second person agrees.")
@@ -106,6 +97,7 @@ class WholeIntentAdmin(IntentAdmin):
 
     def _agree(self, request: HttpRequest, intent: Intent) -> HttpResponse:
         try:
+            overriding.look(intent.pk, person=_person(request))
             with transaction.atomic():
                 changed = overriding.agree(_decision_id(request, intent), person=_person(request))
                 self.log_change(request, changed, f"Agreed to the override: now {changed.get_status_display()}.")
@@ -133,7 +125,7 @@ class WholeIntentAdmin(IntentAdmin):
         request: HttpRequest,
         intent: Intent,
         *,
-        form: OverrideForm | None = None,
+        form: CorrectionForm | None = None,
         refuse_form: RefuseForm | None = None,
         refused: LandedError | None = None,
     ) -> HttpResponse:
@@ -142,6 +134,7 @@ class WholeIntentAdmin(IntentAdmin):
             messages.error(request, refused.message if refused else "It changed meanwhile; nothing was done.")
             return HttpResponseRedirect(_page(intent))
         pending = overriding.pending(intent.pk)
+        to = overriding.target_of(pending, intent) if pending else OTHER[Status(intent.status)]
         if form is not None and isinstance(refused, SeenIsStale | StaleTransition):
             form = _on_what_is_there_now(intent, form)
         return self._answer(
@@ -149,10 +142,10 @@ class WholeIntentAdmin(IntentAdmin):
             intent,
             "override",
             status=409 if refused else 200,
-            title=f"Override: {intent.get_status_display()} → {OTHER[intent.status].label}",
-            to=OTHER[intent.status],
+            title=f"Override: {intent.get_status_display()} → {to.label}",
+            to=to,
             refused=refused,
-            form=form or OverrideForm(intent),
+            form=form or CorrectionForm(intent),
             refuse_form=refuse_form or RefuseForm(auto_id="id_refuse_%s"),
             pending=pending,
             pending_note=columns.said(pending.note) if pending else "",
@@ -178,10 +171,10 @@ class WholeIntentAdmin(IntentAdmin):
         return intent
 
 
-def _on_what_is_there_now(intent: Intent, form: OverrideForm) -> OverrideForm:
+def _on_what_is_there_now(intent: Intent, form: CorrectionForm) -> CorrectionForm:
     """The same entries, on the facts that the page now shows: sending it again is a decision on these."""
-    now = {"seen_version": intent.version, "to": OTHER[intent.status].value}
-    return OverrideForm(intent, {name: form.data.get(name, "") for name in form.data} | now)
+    now = {"seen_version": intent.version, "to": OTHER[Status(intent.status)].value}
+    return CorrectionForm(intent, {name: form.data.get(name, "") for name in form.data} | now)
 
 
 def _decision_id(request: HttpRequest, intent: Intent) -> int:

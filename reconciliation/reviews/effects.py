@@ -1,5 +1,6 @@
 """What a decision does, once it takes effect. Each is one transition, or none."""
 
+from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
 
@@ -106,6 +107,51 @@ def tie(intent: Intent, decision: Decision, now: datetime) -> LedgerEntry:
     return entry
 
 
+def settle_by(
+    entry: LedgerEntry, intent: Intent, decision: Decision, *, by: str, grounds: Sequence[Evidence], now: datetime
+) -> Intent:
+    """The intent is confirmed, because a person says that the entry is its own: what was unknown or in the air, and
+    (a correction by two people) what counted as failed. One that is confirmed already is tied to it.
+
+    The caller holds the locks of intent and entry. Raises IntegrityError when the entry is tied already.
+    """
+    ties.tie(entry, intent, MatchRole.SETTLES, by=by, now=now)
+    if intent.status == Status.CONFIRMED:
+        history.observe(intent.pk, Observed.TIED, by=by, evidence=grounds, at=now)
+        return intent
+    if intent.status == Status.SUBMITTED:
+        intent = transitions.apply(
+            intent.pk,
+            expected=Status.SUBMITTED,
+            to=Status.UNKNOWN,
+            actor=Actor.REVIEWER,
+            actor_id=by,
+            reason=Reason.IN_REVIEW,
+            now=now,
+            fence=intent.fence,
+        )
+    corrects = intent.status == Status.FAILED
+    moved = transitions.apply(
+        intent.pk,
+        expected=(Status.UNKNOWN, Status.FAILED),
+        to=Status.CONFIRMED,
+        actor=Actor.REVIEWER,
+        actor_id=by,
+        reason=Reason.OVERRIDDEN if corrects else Reason.DECIDED,
+        evidence=grounds,
+        version=intent.version,
+        now=now,
+        external_id=entry.entry_id,
+        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
+        settled_currency=entry.settled_currency or entry.currency,
+        settled_by=SettledBy.OVERRIDE if corrects else SettledBy.DECISION,
+        disputed=False,
+        guard_key=None,
+    )
+    differences.settle(moved, decision, now=now)
+    return moved
+
+
 def _fail(decision: Decision, intent: Intent, now: datetime) -> None:
     transitions.apply(
         intent.pk,
@@ -175,7 +221,8 @@ def _reject(decision: Decision, intent: Intent, now: datetime) -> None:
 
 
 def _uphold(decision: Decision, intent: Intent, now: datetime) -> None:
-    """The settled status stays; the dispute is over and the guard is free again."""
-    transitions.note(intent.pk, now=now, disputed=False, guard_key=None, next_check_at=None)
-    differences.settle(intent, decision, now=now)
+    """The settled status stays; the dispute, if there was one, is over and the guard is free again."""
+    if intent.disputed:
+        transitions.note(intent.pk, now=now, disputed=False, guard_key=None, next_check_at=None)
+        differences.settle(intent, decision, now=now)
     history.observe(intent.pk, Observed.UPHELD, by=_who(decision), evidence=grounds_of(decision), at=now)

@@ -110,8 +110,8 @@ def test_a_rejected_proposal_leaves_the_intent_as_it_is_and_another_can_follow(
 def test_a_confirmed_intent_becomes_failed_without_amount_or_entry(
     page: Client, second: Client, confirmed: Intent
 ) -> None:
-    assert "settled_amount" not in page.get(url(confirmed)).context["form"].fields
-    propose(page, confirmed)
+    assert propose(page, confirmed).context["form"].errors["to"]  # nothing is chosen for anybody
+    propose(page, confirmed, to="failed")
     answer(second, confirmed, "agree")
     now = fresh(confirmed)
     assert (now.status, now.settled_amount_minor) == (Status.FAILED, None)
@@ -162,7 +162,7 @@ def test_a_form_opened_before_the_intent_changed_is_refused_with_everything_stil
     old = proposal(page, failed, note="My long note.")
     propose(page, failed)
     answer(second, failed, "agree")
-    propose(page, failed)
+    propose(page, failed, to="failed")
     answer(second, failed, "agree")  # failed again, three versions later
     response = page.post(url(failed), old)
     assert response.status_code == 409

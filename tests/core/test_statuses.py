@@ -30,6 +30,8 @@ RIGHT: dict[tuple[str, str], set[str]] = {
     ("unknown", "failed"): {"checker", "worker", "caller", "reviewer"},
     ("confirmed", "failed"): {"reviewer", "administrator"},
     ("failed", "confirmed"): {"reviewer", "administrator"},
+    # Another ledger entry is what settled it (decision 17).
+    ("confirmed", "confirmed"): {"reviewer", "administrator"},
 }
 STATUSES = ["held", "recorded", "submitted", "unknown", "confirmed", "failed", "cancelled"]
 ACTORS = ["agent", "application", "caller", "worker", "checker", "clock", "reviewer", "administrator"]

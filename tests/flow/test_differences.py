@@ -120,13 +120,8 @@ def test_an_override_releases_the_wrong_match_and_lists_what_is_left_in_the_same
     one, two = make_person("admin"), make_person("admin")
     proposal = overriding.propose(
         intent.pk,
-        to=Status.FAILED,
+        overriding.Correction(Status.FAILED, DecisionReason.MISTAKE, "it was another customer's"),
         person=one,
-        reason=DecisionReason.MISTAKE,
-        note="it was another customer's",
-        settled_amount_minor=None,
-        settled_currency="",
-        entry_id=None,
         seen_version=world.read(intent).version,
     )
     overriding.agree(proposal.pk, person=two)

@@ -127,13 +127,8 @@ def test_linked_to_a_failed_one_it_disputes_that_so_that_two_people_can_correct_
     one, two = make_person("admin"), make_person("admin")
     proposal = overriding.propose(
         intent.pk,
-        to=Status.CONFIRMED,
+        overriding.Correction(Status.CONFIRMED, DecisionReason.LEDGER, "it is there", entry_id=review.entry_id),
         person=one,
-        reason=DecisionReason.LEDGER,
-        note="it is there",
-        settled_amount_minor=None,
-        settled_currency="",
-        entry_id=review.entry_id,
         seen_version=found.version,
     )
     overriding.agree(proposal.pk, person=two)
@@ -327,7 +322,7 @@ def test_it_takes_effect_when_the_time_to_undo_it_is_over(kind: Kind, settings: 
     row = decide(review, person, Choice.NOT_OURS).decision
     sweep()
     assert roles(review) == []
-    with pytest.raises(BadDecision, match="decided already"):
+    with pytest.raises(ReviewClosed, match="takes effect in a moment"):
         decide(review, person, Choice.NOT_OURS)
     deciding.undo(row.pk, person=person)
     settings.LANDED_UNDO_S = 0.001

@@ -2,11 +2,9 @@
 
 from datetime import datetime
 
-from actions import history, money, transitions
+from actions import history, money
 from actions.errors import BadDecision
-from actions.models import Evidence, EvidenceKind, Intent, Observed, SettledBy
-from actions.reasons import Reason
-from actions.statuses import Actor, Status
+from actions.models import Evidence, EvidenceKind, Intent, Observed
 from reconciliation import orphans, ties
 from reconciliation.models import (
     Choice,
@@ -61,34 +59,7 @@ def _grounds(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -
 
 def _confirm(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
     who, seen_as = f"person:{row.person_id}", _grounds(row, entry, intent, now)
-    if intent.status == Status.SUBMITTED:
-        intent = transitions.apply(
-            intent.pk,
-            expected=Status.SUBMITTED,
-            to=Status.UNKNOWN,
-            actor=Actor.REVIEWER,
-            actor_id=who,
-            reason=Reason.IN_REVIEW,
-            now=now,
-            fence=intent.fence,
-        )
-    effects.tie(intent, row, now)
-    moved = transitions.apply(
-        intent.pk,
-        expected=Status.UNKNOWN,
-        to=Status.CONFIRMED,
-        actor=Actor.REVIEWER,
-        actor_id=who,
-        reason=Reason.DECIDED,
-        evidence=[seen_as],
-        version=intent.version,
-        now=now,
-        external_id=entry.entry_id,
-        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
-        settled_currency=entry.settled_currency or entry.currency,
-        settled_by=SettledBy.DECISION,
-    )
-    differences.settle(moved, row, now=now)
+    moved = effects.settle_by(entry, intent, row, by=who, grounds=[seen_as], now=now)
     # Its own case has nothing left to ask.
     opening.close(moved, ClosedHow.DECISION, now=now)
 
@@ -99,8 +70,8 @@ def _write_down(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime
 
 
 def _settle(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:
-    effects.tie(intent, row, now)
-    _write_down(row, entry, intent, now)
+    kept = _grounds(row, entry, intent, now)
+    effects.settle_by(entry, intent, row, by=f"person:{row.person_id}", grounds=[kept], now=now)
 
 
 def _duplicate(row: Decision, entry: LedgerEntry, intent: Intent, now: datetime) -> None:

@@ -1,0 +1,87 @@
+"""How the desk's pages bear a million intents: `make bench`.
+
+Each page is opened on databases that hold 1,000 and 1,000,000 settled intents (and the same 300 open cases), SQLite
+and PostgreSQL. It should take as many queries, and at most half as long again.
+Only ratios within one run mean something.
+
+    python -m benchmarks.desk [--large N] [--database sqlite|postgresql]
+"""
+
+import argparse
+import json
+import os
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+SMALL, LARGE, MOST = 1_000, 1_000_000, 1.5
+# What stays below this is noise, whatever its ratio.
+LEAST_MS = 2.0
+
+Found = dict[str, dict[str, float]]
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", type=int, default=LARGE)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"])
+    asked = parser.parse_args()
+    chosen = [asked.database] if asked.database else ["sqlite", "postgresql"]
+    return max([_compare(database, asked.large) for database in chosen])
+
+
+def _compare(database: str, large: int) -> int:
+    small, big = (_run(database, number) for number in (SMALL, large))
+    print(f"\n{database}: {SMALL:,} and {large:,} intents\n")
+    print(f"{'page':22}{'ms':>9}{'ms':>9}{'ratio':>8}{'queries':>9}{'queries':>9}")
+    slow = []
+    for page, few in small.items():
+        many = big[page]
+        ratio = many["ms"] / few["ms"]
+        print(f"{page:22}{few['ms']:>9}{many['ms']:>9}{ratio:>8.2f}{few['queries']:>9.0f}{many['queries']:>9.0f}")
+        if many["queries"] != few["queries"] or (ratio > MOST and many["ms"] - few["ms"] > LEAST_MS):
+            slow.append(page)
+    print(f"\n{'Too slow, or more queries: ' + ', '.join(slow) if slow else 'Flat.'}")
+    return 1 if slow else 0
+
+
+def _run(database: str, number: int) -> Found:
+    with tempfile.TemporaryDirectory(prefix="landed-bench-") as folder:
+        server = None
+        url = f"sqlite:///{Path(folder) / 'landed.sqlite3'}"
+        if database == "postgresql":
+            from tests.servers import PostgreSQL
+
+            server = PostgreSQL()
+            url = server.url_of()
+        try:
+            return _child(folder, url, number)
+        finally:
+            if server is not None:
+                server.stop()
+
+
+def _child(folder: str, url: str, number: int) -> Found:
+    environment = os.environ | {
+        "LANDED_MODE": "test",
+        "LANDED_DATA": folder,
+        "DATABASE_URL": url,
+        "REDIS_URL": f"unix://{folder}/nobody.sock",
+        "DJANGO_SETTINGS_MODULE": "config.settings",
+    }
+    done = subprocess.run(
+        [sys.executable, "-m", "benchmarks.desk_pages", str(number)],
+        env=environment,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if done.returncode:
+        raise SystemExit(done.stderr)
+    found: Found = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+if __name__ == "__main__":
+    sys.exit(main())

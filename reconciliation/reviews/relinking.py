@@ -1,0 +1,97 @@
+"""An entry that was tied to the wrong intent goes to its own, in the transaction of the correction."""
+
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError
+
+from actions import evidence, money
+from actions.errors import BadDecision, SeenIsStale
+from actions.models import Evidence, EvidenceKind, Intent
+from actions.statuses import Status
+from reconciliation.models import ClosedHow, Decision, EntryRole, EntryState, LedgerEntry, Match, MatchRole
+from reconciliation.reviews import effects, opening
+
+
+def settling(intent: Intent) -> LedgerEntry | None:
+    """The entry that settles the intent now."""
+    tie = Match.objects.filter(intent=intent, role=MatchRole.SETTLES, released_at=None).select_related("entry")
+    found = tie.first()
+    return found.entry if found else None
+
+
+def against(entry: LedgerEntry, to: Intent, *, instead_of: Intent) -> str:
+    """Why an entry that settles `instead_of` can't be tied to `to`; "" when it can."""
+    if to.pk == instead_of.pk:
+        return "Name another intent than the one that is corrected."
+    if to.downstream_id != entry.downstream_id:
+        return "That intent was sent to another downstream."
+    if entry.role != EntryRole.EFFECT or entry.state != EntryState.FINAL:
+        return "The entry settles nothing: it is not final, or takes something back."
+    if _bears_anothers_key(entry, to):
+        return "The entry bears the key of another intent."
+    return _against_its_status(entry, to)
+
+
+def _bears_anothers_key(entry: LedgerEntry, to: Intent) -> bool:
+    if entry.key in ("", to.idempotency_key):
+        return False
+    return Intent.objects.filter(downstream=entry.downstream_id, idempotency_key=entry.key).exists()
+
+
+def _against_its_status(entry: LedgerEntry, to: Intent) -> str:
+    if to.status in (Status.HELD, Status.RECORDED, Status.CANCELLED):
+        return "That intent was not sent, so this entry can't be what it did."
+    if to.lease_until is not None:
+        return "That intent is being sent at this moment: wait for its answer."
+    if to.status == Status.CONFIRMED and (settling(to) or to.external_id not in ("", None, entry.entry_id)):
+        return "Another entry settles that intent already."
+    if to.status == Status.CONFIRMED and not _fits(entry, to):
+        return "That intent was settled with another amount than this entry shows."
+    return ""
+
+
+def _fits(entry: LedgerEntry, to: Intent) -> bool:
+    if to.settled_amount_minor is None:
+        return True
+    booked = entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor
+    return (to.settled_amount_minor, to.settled_currency) == (booked, entry.settled_currency or entry.currency)
+
+
+def relink(entry: LedgerEntry, to: Intent, first: Decision, *, by: str, now: datetime) -> Intent:
+    """Ties the released entry to the intent that it belongs to, which it settles. The caller holds both intents.
+
+    Raises BadDecision when that can't be (any more), SeenIsStale when somebody else tied it at this moment.
+    """
+    assert first.intent is not None
+    if why := against(entry, to, instead_of=first.intent):
+        raise BadDecision(why)
+    opening.open_review(to)  # locked, before the entry
+    try:
+        moved = effects.settle_by(entry, to, first, by=by, grounds=[_grounds(first, entry, to, by, now)], now=now)
+    except IntegrityError as raced:
+        raise SeenIsStale() from raced
+    opening.close(moved, ClosedHow.DECISION, now=now)
+    return moved
+
+
+def _grounds(first: Decision, entry: LedgerEntry, to: Intent, by: str, now: datetime) -> Evidence:
+    """What the other intent's own history keeps of the correction."""
+    said = {
+        "corrected_intent": str(first.intent_id),
+        "decision": first.pk,
+        "reason": str(first.reason),
+        "proposed_by": f"person:{first.person_id}",
+        "entry": entry.entry_id,
+        "amount": money.describe(entry.amount_minor, entry.currency),
+    }
+    return evidence.store(intent_id=to.pk, kind=EvidenceKind.OUTSIDE, source=by, content=said, now=now)
+
+
+def named(downstream_id: int, text: str) -> Intent | None:
+    """The intent of this downstream with this id or idempotency key."""
+    found = Intent.objects.filter(downstream=downstream_id).select_related("kind", "policy", "downstream")
+    try:
+        return found.filter(pk=UUID(text)).first() or found.filter(idempotency_key=text).first()
+    except ValueError:
+        return found.filter(idempotency_key=text).first() if text else None
