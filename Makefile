@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev.stamp
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check docs lock clean
+.PHONY: help setup demo test check bench docs lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -31,6 +31,8 @@ $(DEV): requirements/dev.txt $(RUN)
 demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live traffic and faults; STRIPE=1: with refunds by card
 	$(BIN)/python manage.py demo $(if $(STRIPE),--stripe) $(ARGS)
 
+# Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
+test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV)     ## the suite on SQLite, then all that reaches a database on PostgreSQL (both real)
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --only-database $(ARGS)
@@ -42,6 +44,9 @@ check: $(DEV)    ## format, lint, types, import rules, migrations, deployment se
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python -m tests.deploy_check
+
+bench: $(DEV)    ## the desk at 1,000 and 1,000,000 intents, on both databases (some minutes)
+	$(BIN)/python -m benchmarks.desk $(ARGS)
 
 docs: $(DEV)     ## renew docs/reference.md from the code
 	LANDED_MODE=test $(BIN)/python -c 'import django, os; os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"; django.setup(); from config import reference; reference.main()'

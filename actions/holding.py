@@ -9,14 +9,15 @@ from actions.models import Evidence, Intent
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 
-# Something on its subject is in question; a stop applies; the connector's look before sending objects.
-Why = Literal["contradiction", "stopped", "objected"]
+# Something on its subject is in question; a stop applies; the connector's look before sending objects; a person asks.
+Why = Literal["contradiction", "stopped", "objected", "requested"]
 OBJECTED: Final = "objected"
 
 _REASONS: Final = {
     "contradiction": Reason.HELD_ON_DISPUTE,
     "stopped": Reason.HELD_ON_STOP,
     "objected": Reason.HELD_ON_OBJECTION,
+    "requested": Reason.HELD_ON_REQUEST,
 }
 
 

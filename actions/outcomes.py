@@ -13,6 +13,7 @@ from uuid import UUID
 from django.db import transaction
 
 from actions import history, hooks, policy, replays, times, transitions
+from actions.canonical import digest
 from actions.locking import for_change
 from actions.models import (
     HARMLESS,
@@ -231,9 +232,17 @@ def _result_columns(
 def _relook_at(intent: Intent, at: datetime) -> datetime | None:
     """When the book is asked whether it agrees, where the kind wants that: late enough to show it."""
     rules = policy.read(intent.policy.text)
-    if not policy.relooks(rules, intent.amount_minor, intent.currency):
+    if not policy.relooks(rules, intent.amount_minor, intent.currency, lot=relook_lot(intent)):
         return None
     return at + timedelta(seconds=rules.lag_s + policy.check_delay_s(rules, 0))
+
+
+def relook_lot(intent: Intent) -> int:
+    """The lot, from 0 to 99, that decides whether it is in the share: the same however often it is asked for.
+
+    From the salt, which no agent is shown: nobody can propose until the lot is a lucky one.
+    """
+    return int(digest(f"relook:{intent.pk}", salt=intent.payload_salt), 16) % 100
 
 
 def sendings(intent: Intent) -> list[Sending]:

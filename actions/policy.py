@@ -63,6 +63,7 @@ class Policy:
     absence_conclusive: bool
     # added later: snapshots from before don't have them
     replay_schedule: Sequence[int] = (5, 15, 60, 300)
+    relook_percent: int | None = None
 
 
 # Which columns a snapshot takes from the downstream; the others are the kind's.
@@ -127,11 +128,13 @@ def can_look_now(policy: Policy) -> bool:
     return policy.look_up not in ("none", "service")
 
 
-def relooks(policy: Policy, amount_minor: int | None, currency: str) -> bool:
-    """Whether what an answer confirmed is looked up once afterwards."""
-    if policy.relook == "all":
-        return can_look_up(policy)
-    return policy.relook == "above_limit" and can_look_up(policy) and needs_review(policy, amount_minor, currency)
+def relooks(policy: Policy, amount_minor: int | None, currency: str, *, lot: int) -> bool:
+    """Whether what an answer confirmed is looked up once afterwards. `lot`: what the intent drew, from 0 to 99."""
+    if not can_look_up(policy):
+        return False
+    if policy.relook == "share":
+        return lot < (policy.relook_percent or 0)
+    return policy.relook == "all" or (policy.relook == "above_limit" and needs_review(policy, amount_minor, currency))
 
 
 def check_delay_s(policy: Policy, checks_made: int) -> int:

@@ -27,6 +27,7 @@ class Reason(TextChoices):
     HELD_ON_DISPUTE = "held_on_dispute", "Something else on its subject is in question."
     HELD_ON_STOP = "held_on_stop", "A person stopped what concerns it."
     HELD_ON_OBJECTION = "held_on_objection", "What was looked at right before sending speaks against it."
+    HELD_ON_REQUEST = "held_on_request", "A person wants to look at it before it is sent."
     # sent
     CONFIRMED_BY_ANSWER = "confirmed_by_answer", "The downstream acknowledged it."
     REFUSED = "refused", "The downstream refused it; it did nothing."
@@ -49,7 +50,15 @@ class Reason(TextChoices):
 
 
 # What agents don't read as it is: it would tell limits, suspicions or stops.
-HIDDEN = frozenset({Reason.HELD_ON_DISPUTE, Reason.HELD_ON_STOP, Reason.HELD_ON_OBJECTION, "person_first"})
+HIDDEN = frozenset(
+    {
+        Reason.HELD_ON_DISPUTE,
+        Reason.HELD_ON_STOP,
+        Reason.HELD_ON_OBJECTION,
+        Reason.HELD_ON_REQUEST,
+        "person_first",
+    }
+)
 
 
 def public(reason: str) -> str:

@@ -1,5 +1,6 @@
 """Withdraws what was never sent."""
 
+from collections.abc import Iterable
 from uuid import UUID
 
 from django.db import transaction
@@ -7,13 +8,17 @@ from django.db import transaction
 from actions import outcomes, transitions
 from actions.errors import TooLate
 from actions.locking import for_change
-from actions.models import Intent
+from actions.models import Evidence, Intent
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 
 
-def cancel(intent_id: UUID, *, actor: Actor, actor_id: str, reason: Reason) -> Intent:
+def cancel(
+    intent_id: UUID, *, actor: Actor, actor_id: str, reason: Reason, evidence: Iterable[Evidence] = ()
+) -> Intent:
     """Cancels an intent that is held or recorded; one that is cancelled already is returned as it is.
+
+    `evidence`: what it rests on, such as a person's note.
 
     Raises TooLate once it may have been sent: whatever was tried must be proven not sent by our own transport.
     """
@@ -30,4 +35,5 @@ def cancel(intent_id: UUID, *, actor: Actor, actor_id: str, reason: Reason) -> I
             actor=actor,
             actor_id=actor_id,
             reason=reason,
+            evidence=evidence,
         )

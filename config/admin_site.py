@@ -7,9 +7,11 @@ from functools import wraps
 from typing import Any
 
 from django.contrib.admin import AdminSite, ModelAdmin
+from django.contrib.auth import get_user_model
 from django.core.exceptions import PermissionDenied
 from django.db.models import Model
 from django.http import Http404, HttpRequest, HttpResponse, HttpResponseBase
+from django.template.response import TemplateResponse
 from django.urls import URLPattern
 from redis.exceptions import RedisError
 
@@ -26,6 +28,22 @@ class LandedAdminSite(AdminSite):
         # What history refers to stays; and bulk deletion goes around every model's own rules.
         self.disable_action("delete_selected")
 
+    def login(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> HttpResponse:
+        """Somebody else may log in over a session: whoever had it has gone, and gives back what they worked on."""
+        before = request.user
+        pk = before.pk
+        response = super().login(request, extra_context)
+        if pk is not None and request.user.pk != pk:
+            _gone(pk)
+        return response
+
+    def logout(self, request: HttpRequest, extra_context: dict[str, Any] | None = None) -> TemplateResponse:
+        pk = request.user.pk if request.method == "POST" else None
+        response = super().logout(request, extra_context)
+        if pk is not None:
+            _gone(pk)
+        return response
+
     def register(
         self,
         model_or_iterable: Any,
@@ -39,6 +57,12 @@ class LandedAdminSite(AdminSite):
         for model in models:
             limit = _LIMITS.get(model._meta.label) or _LIMITS.get(model._meta.app_label)
             super().register(model, limit(admin_class or ModelAdmin) if limit else admin_class, **options)
+
+
+def _gone(person_id: int) -> None:
+    from reconciliation.reviews import claiming  # noqa: PLC0415  models must be loaded first
+
+    claiming.release_all(person=get_user_model().objects.get(pk=person_id))
 
 
 def _is_superuser(request: HttpRequest) -> bool:

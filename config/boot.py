@@ -45,6 +45,17 @@ def settings_problems() -> Iterator[str]:
             yield f"{name} is off: the cookie would travel in the clear. Turn it on and serve over TLS."
 
 
+def mail_problems() -> Iterator[str]:
+    """What keeps people from being told by e-mail. The desk works without, so nothing refuses to start over it."""
+    if not settings.LANDED_MAIL:
+        yield (
+            "EMAIL_URL is not set: nobody is told by e-mail of cases that are due or of incidents. Set it, as in "
+            "smtp://user:password@mail.example:25 or submission://… for STARTTLS."
+        )
+    elif not settings.LANDED_PUBLIC_URL:
+        yield "LANDED_PUBLIC_URL is not set: e-mails can't link to the desk. Set it, as in https://landed.example."
+
+
 def _secret_key() -> str:
     try:
         return str(settings.SECRET_KEY)
@@ -137,6 +148,9 @@ def register_checks() -> None:
     def check_settings(**_: Any) -> list[checks.CheckMessage]:
         return _errors(settings_problems(), "E002")
 
+    def check_mail(**_: Any) -> list[checks.CheckMessage]:
+        return [checks.Warning(problem, id="landed.W001") for problem in mail_problems()]
+
     def check_database(databases: Any = None, **_: Any) -> list[checks.CheckMessage]:
         # `migrate` runs this too, before the tables exist: only what holds without them is looked at.
         if not databases or "default" not in databases:
@@ -145,4 +159,5 @@ def register_checks() -> None:
 
     checks.register(check_mode, checks.Tags.security)
     checks.register(check_settings, checks.Tags.security, deploy=True)
+    checks.register(check_mail, checks.Tags.security, deploy=True)
     checks.register(check_database, checks.Tags.database)

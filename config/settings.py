@@ -42,6 +42,7 @@ MIDDLEWARE = [
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "reconciliation.middleware.as_the_reader_likes",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
@@ -167,8 +168,36 @@ X_FRAME_OPTIONS = "DENY"
 
 SIMPLE_HISTORY_REVERT_DISABLED = True
 
+
+def _mail() -> dict[str, Any]:
+    """How e-mail leaves: EMAIL_URL (smtp://user:password@host:25, submission://… with STARTTLS). The demo writes
+    files; production without EMAIL_URL sends none, and boot.py's check says so."""
+    if env.str("EMAIL_URL", ""):
+        found: dict[str, Any] = env.dj_email_url("EMAIL_URL")
+        return found
+    backends = {"demo": "filebased", "test": "locmem"}
+    return {
+        "EMAIL_BACKEND": f"django.core.mail.backends.{backends.get(MODE, 'dummy')}.EmailBackend",
+        "EMAIL_FILE_PATH": str(DATA_DIR / "mail"),
+    }
+
+
+locals().update(_mail())
+# A mail server that hangs holds up the thread that sends, and that not for ever.
+EMAIL_TIMEOUT = env.int("EMAIL_TIMEOUT", 10)
+DEFAULT_FROM_EMAIL = env.str("EMAIL_FROM", "landed@localhost")
+# Whether notices are written down and sent at all.
+LANDED_MAIL = MODE != "production" or bool(env.str("EMAIL_URL", ""))
+# Where the desk is, for links in e-mails: https://landed.example. Empty: e-mails name cases by number only.
+LANDED_PUBLIC_URL = env.str("LANDED_PUBLIC_URL", "").rstrip("/")
+# So long before it is due a case is due soon, and so long overdue it goes to the supervisors, in seconds.
+LANDED_DUE_SOON_S = env.int("LANDED_DUE_SOON_S", 1_800)
+LANDED_ESCALATE_S = env.int("LANDED_ESCALATE_S", 14_400)
+
 # How long a decision can be taken back before it takes effect, in seconds.
-LANDED_UNDO_S = env.int("LANDED_UNDO_S", 0)
+LANDED_UNDO_S = env.int("LANDED_UNDO_S", 0 if MODE == "test" else 15)
+# How long a case may wait for somebody's answer at the longest, in days.
+LANDED_LONGEST_WAIT_DAYS = env.int("LANDED_LONGEST_WAIT_DAYS", 30)
 # How often the clock sweeps the database, in seconds.
 LANDED_CLOCK_S = env.float("LANDED_CLOCK_S", 1.0)
 # How many sendings one worker process has under way at once.

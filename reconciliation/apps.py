@@ -1,12 +1,22 @@
 """`reconciliation`: what the books say, and who decided."""
 
+from typing import Any
+
 from django.apps import AppConfig
+from django.db.models.signals import post_migrate
+
+
+def _after_migrate(**_: Any) -> None:
+    from reconciliation import roles  # noqa: PLC0415  needs loaded models
+
+    roles.ensure()
 
 
 class ReconciliationConfig(AppConfig):
     name = "reconciliation"
 
     def ready(self) -> None:
+        post_migrate.connect(_after_migrate, sender=self, dispatch_uid="landed-roles")
         from actions import hooks, triggers  # noqa: PLC0415  models must be loaded first
         from reconciliation import incidents  # noqa: PLC0415
         from reconciliation.reviews import listening  # noqa: PLC0415
@@ -18,6 +28,12 @@ class ReconciliationConfig(AppConfig):
             triggers.Rule("reconciliation.Check"),
             triggers.Rule("reconciliation.Decision"),
             triggers.Rule("reconciliation.Comment"),
+            triggers.Rule(
+                "reconciliation.Attachment",
+                fixed=("id", "review_id", "intent_id", "person_id", "name", "media_type", "size", "digest", "at"),
+                frozen=(("erased_at", ("content",)),),
+                sealed=(("erased_at", ("content",)),),
+            ),
             triggers.Rule("reconciliation.LedgerEntry", fixed=("id", "downstream_id", "book", "entry_id")),
             triggers.Rule(
                 "reconciliation.Match",

@@ -5,7 +5,8 @@ intent still has the fence that it began with.
 """
 
 import logging
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -31,6 +32,7 @@ from actions.errors import BadDecision, StaleTransition
 from actions.locking import for_change
 from actions.models import Downstream, Evidence, EvidenceKind, Intent, Line, LookUp
 from actions.statuses import Status
+from actions.transport import Call, Reply
 from reconciliation import entries, following, seeing
 from reconciliation.models import Check, ReasonCode
 from reconciliation.reviews import opening
@@ -38,6 +40,10 @@ from reconciliation.seeing import Sight
 from reconciliation.seeing import write as _write
 
 log = logging.getLogger(__name__)
+
+# One look takes no more than this: so many entries, characters of pages, seconds. What it saw is stored under the
+# intent's lock, and nobody is helped by more; what is left out may hold ours, so the look proves nothing.
+_MOST_ENTRIES, _MOST_TEXT, _LONGEST_S = 10_000, 20_000_000, 120
 
 # A claimed check that never came back is due again after its time-out and so many seconds.
 _CLAIM_MARGIN_S = 30
@@ -68,10 +74,11 @@ class Claimed:
 
 @dataclass(frozen=True)
 class Looked:
-    """What a look brought: the pages, and why it is not complete."""
+    """What a look brought: the pages, and why it is not complete. `anew`: the first page of its newest way."""
 
     pages: tuple[Page, ...]
     problem: str = ""
+    anew: int | None = None
 
 
 def due(now: datetime) -> Q:
@@ -195,22 +202,30 @@ def look(claimed: Claimed) -> Looked:
     limits = transport.Limits(
         connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
     )
+    stop_at = time.monotonic() + _LONGEST_S
+
+    def fetch(call: Call) -> Reply:
+        if time.monotonic() > stop_at:
+            raise LookupFailed("too_many_pages", f"After {_LONGEST_S} s there was still more.")
+        return transport.send(call, limits)
+
     pages: list[Page] = []
+    anew = 0
     for way in claimed.ways:
+        found: list[Page] = []
         try:
-            found = list(
-                registry.get(claimed.connector).look_up(
-                    claimed.target,
-                    claimed.wanted,
-                    lambda call: transport.send(call, limits),
-                    by="key" if way == "key" else "subject",
-                )
-            )
+            for page in registry.get(claimed.connector).look_up(
+                claimed.target, claimed.wanted, fetch, by="key" if way == "key" else "subject"
+            ):
+                found.append(page)
+                _refuse_more_than_is_kept(found)
         except LookupFailed as failed:
-            return Looked(pages=(*pages, *failed.pages), problem=f"{failed.reason}: {failed.message}")
+            seen = (*pages, *found, *_unread(claimed.target, failed))
+            return Looked(pages=seen, problem=f"{failed.reason}: {failed.message}", anew=len(pages))
         except Exception as bug:
             log.exception("connector %s can't look up", claimed.connector)
-            return Looked(pages=tuple(pages), problem=f"connector_error: {bug!r}")
+            return Looked(pages=(*pages, *found), problem=f"connector_error: {bug!r}", anew=len(pages))
+        anew = len(pages)
         pages += found
         if (
             way == "key"
@@ -218,7 +233,18 @@ def look(claimed: Claimed) -> Looked:
             and any(e.key == claimed.wanted.idempotency_key for page in found for e in page.entries)
         ):
             break  # the key is the intent's own: what carries it needs no second way
-    return Looked(pages=tuple(pages))
+    return Looked(pages=tuple(pages), anew=anew)
+
+
+def _refuse_more_than_is_kept(pages: Sequence[Page]) -> None:
+    shown, text = sum(len(page.entries) for page in pages), sum(len(page.body) for page in pages)
+    if shown > _MOST_ENTRIES or text > _MOST_TEXT:
+        raise LookupFailed("too_many_pages", f"After {shown:,} entries ({text:,} characters) no more was read.")
+
+
+def _unread(target: Target, failed: LookupFailed) -> tuple[Page, ...]:
+    """What could not be read is evidence as well: it shows why nothing follows."""
+    return (Page(target.base_url, failed.http_status or 0, (), failed.body),) if failed.body else ()
 
 
 def act(claimed: Claimed, looked: Looked) -> Check:
@@ -240,7 +266,7 @@ def act(claimed: Claimed, looked: Looked) -> Check:
         )
         seen = _keep(intent, claimed, looked, now)
         pages = zip(looked.pages, seen, strict=False)
-        rows = entries.store_pages(intent.downstream, pages, now=now, as_of=claimed.started_at)
+        rows = entries.store_pages(intent.downstream, pages, now=now, as_of=claimed.started_at, anew=looked.anew)
         judged = seeing.judge(intent, sight, rows)
         check = _write(intent, sight, judged, seen, now)
         seeing.follow(intent, sight, check, judged, now)

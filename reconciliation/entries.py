@@ -28,11 +28,13 @@ HAS_EXTERNAL_ID = Func(F("external_id"), template="NOT (%(expressions)s = '')", 
 
 @dataclass(frozen=True)
 class Telling:
-    """Entries from one source, and the evidence that they were told."""
+    """Entries from one source, and the evidence that they were told. `anew`: from here on the same is told once more,
+    by another way, so that entries without ids are counted from one again."""
 
     entries: Sequence[Entry]
     source: str
     evidence: Evidence
+    anew: bool = False
 
 
 def store_pages(
@@ -41,9 +43,13 @@ def store_pages(
     *,
     now: datetime,
     as_of: datetime | None = None,
+    anew: int | None = None,
 ) -> list[LedgerEntry]:
-    """Stores the entries of one look's pages, in the order seen, each once. `as_of`: when the look began."""
-    tellings = [Telling(page.entries, page.url, seen) for page, seen in pages]
+    """Stores the entries of one look's pages, in the order seen, each once. `as_of`: when the look began; `anew`: the
+    index of the page with which its second way begins."""
+    tellings = [
+        Telling(page.entries, page.url, seen, anew=number == anew) for number, (page, seen) in enumerate(pages)
+    ]
     return store(downstream, tellings, now=now, as_of=as_of or now)
 
 
@@ -55,8 +61,7 @@ def store(
     A handful of statements however many entries there are: the intent's lock is held meanwhile. A row's
     `last_seen_at` is the newest `as_of` that told of it. Call it inside a transaction.
     """
-    unnamed: Counter[str] = Counter()
-    told = {_id_of(entry, unnamed): (entry, telling) for telling in tellings for entry in telling.entries}
+    told = _by_id(tellings)
     known = set(_rows(downstream, told).values_list("entry_id", flat=True))
     # In one order, whoever stores, and locked only once all are there: so nobody waits in a circle.
     new = [
@@ -84,6 +89,16 @@ def store(
     older = LedgerEntry.objects.filter(pk__in=[row.pk for row in rows.values()], last_seen_at__lt=as_of)
     older.update(last_seen_at=as_of)
     return [rows[entry_id] for entry_id in told]
+
+
+def _by_id(tellings: Iterable[Telling]) -> dict[str, tuple[Entry, Telling]]:
+    found: dict[str, tuple[Entry, Telling]] = {}
+    unnamed: Counter[str] = Counter()
+    for telling in tellings:
+        if telling.anew:
+            unnamed.clear()
+        found |= {_id_of(entry, unnamed): (entry, telling) for entry in telling.entries}
+    return found
 
 
 def lock(downstream: Downstream, ids: Iterable[str]) -> list[LedgerEntry]:

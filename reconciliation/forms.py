@@ -6,8 +6,7 @@ from django import forms
 from django.core.exceptions import ValidationError
 
 from actions import money
-from actions.models import Agent, Intent, Kind
-from actions.statuses import Status
+from actions.models import Intent
 from reconciliation.models import Choice, DecisionReason, LedgerEntry, Verdict
 from reconciliation.reviews import commenting
 from reconciliation.reviews.deciding import Seen
@@ -95,17 +94,3 @@ class CommentForm(forms.Form):
         """`number` of comments so far: a stored comment makes a fresh field, anything else keeps what is typed."""
         super().__init__(*args, **kwargs)
         self.fields["text"].widget = _text(rows=2, id=f"id_comment_{number}")
-
-
-class IntentFilter(forms.Form):
-    """The list's filters. What is not understood filters nothing."""
-
-    q = forms.CharField(required=False, max_length=255)
-    status = forms.ChoiceField(required=False, choices=[("", "Any status"), *Status.choices])
-    kind = forms.ModelChoiceField(
-        Kind.objects.all(), required=False, to_field_name="name", empty_label="Any kind", blank=True
-    )
-    agent = forms.ModelChoiceField(
-        Agent.objects.all(), required=False, to_field_name="name", empty_label="Any agent", blank=True
-    )
-    disputed = forms.BooleanField(required=False)

@@ -8,7 +8,7 @@ is stored, and intents whose key an entry bears are looked up as always. What no
 import logging
 import time
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -23,9 +23,10 @@ from actions.connectors.base import Entry, LooksBack, LookupFailed, Page, Target
 from actions.locking import for_change
 from actions.models import Downstream, Evidence, EvidenceKind, Intent, Line
 from actions.transport import Call, Reply
-from reconciliation import checks, entries
+from reconciliation import checks, entries, progress
 from reconciliation.checks import Looked
 from reconciliation.models import LedgerEntry, LookBack, Match
+from reconciliation.progress import Way
 
 log = logging.getLogger(__name__)
 
@@ -34,10 +35,13 @@ log = logging.getLogger(__name__)
 _OVERLAP = timedelta(hours=1)
 # A look may take so long; whoever claimed it and never came back has lost it a little later.
 _LONGEST = timedelta(minutes=1)
-# One that follows a look that was cut off has more to read, and more time: cut off at the same place again and again,
-# it would never get on.
+# One that follows a look that was cut off has more to read, and more time.
 _CATCHING_UP = timedelta(minutes=2)
 _MARGIN = timedelta(minutes=1)
+# While there is more to read it goes on this soon, and leaves the worker to others in between.
+_SOON = timedelta(seconds=10)
+# It is all held until it is stored: so many characters of pages, and a look is cut off.
+_MOST_HELD = 50_000_000
 # So many times the interval, and an hour, a look may be behind before people are told.
 _LATE_TIMES, _LATE = 3, timedelta(hours=1)
 # So many entries are stored in one transaction.
@@ -54,16 +58,24 @@ class Claimed:
     since: datetime
     started_at: datetime
     until: datetime
+    way: Way
     longest: timedelta = _LONGEST
 
 
+def catching_up(now: datetime) -> list[LookBack]:
+    """Books of which there is more to read than one look does, and that are read on, look by look."""
+    rows = LookBack.objects.filter(downstream__look_back_s__isnull=False).select_related("downstream")
+    return [row for row in rows.order_by("downstream__title", "pk") if progress.is_catching_up(row, now)]
+
+
 def behind(now: datetime) -> list[LookBack]:
-    """Books that are to be looked through and were not for much longer than they should be."""
+    """Books that are to be looked through, were not for much longer than they should be, and are not catching up."""
     rows = LookBack.objects.filter(downstream__look_back_s__isnull=False, through__lt=now - _LATE)
     return [
         row
         for row in rows.select_related("downstream").order_by("downstream__title", "pk")
         if row.through is not None
+        and not progress.is_catching_up(row, now)
         and row.through < now - _LATE - _LATE_TIMES * timedelta(seconds=row.downstream.look_back_s or 0)
     ]
 
@@ -91,32 +103,34 @@ def _claim_one(downstream: Downstream, now: datetime) -> Claimed | None:
     with transaction.atomic():
         # From its first claim on it is known where to begin: looks that fail must not let that move along.
         row, _ = LookBack.objects.get_or_create(downstream=downstream, defaults={"next_at": now, "through": now})
-        longest = _CATCHING_UP if row.problem.startswith("too_many_pages") else _LONGEST
-        until = now + longest + _MARGIN
         through = row.through or now
+        # The first look begins a little before now: what was booked before Landed came is nobody's case.
+        since = through - timedelta(seconds=downstream.lag_s) - _OVERLAP
+        way = progress.take_up(row, progress.question_of(downstream, since), now=now)
+        longest = _CATCHING_UP if way.cursor or row.problem.startswith("too_many_pages") else _LONGEST
+        until = now + longest + _MARGIN
         if row.next_at > now or not LookBack.objects.filter(pk=row.pk, next_at=row.next_at).update(
-            next_at=until, through=through
+            next_at=until, through=through, **asdict(way)
         ):
             return None
         if downstream.pk in breakers.open_ones(Line.LOOKING):
             a_look = timedelta(milliseconds=2 * downstream.deadline_ms)
             breakers.took_probe(downstream.pk, Line.LOOKING, now=now, at_least=a_look)
-    overlap = timedelta(seconds=downstream.lag_s) + _OVERLAP
     return Claimed(
         downstream_id=downstream.pk,
         connector=downstream.connector,
         target=dispatch.target_of(downstream),
-        # The first look begins a little before now: what was booked before Landed came is nobody's case.
-        since=through - overlap,
+        since=since,
         started_at=now,
         until=until,
+        way=way,
         longest=longest,
     )
 
 
 def look(claimed: Claimed) -> Looked:
-    """Every page since then. Touches no database; runs in a thread. A connector that breaks saw nothing that
-    counts."""
+    """Every page since then, or what is behind those that were read before. Touches no database; runs in a thread. A
+    connector that breaks saw nothing that counts."""
     limits = transport.Limits(
         connect_timeout_s=claimed.target.connect_timeout_s, deadline_s=claimed.target.deadline_s
     )
@@ -134,8 +148,16 @@ def look(claimed: Claimed) -> Looked:
         connector = registry.get(claimed.connector)
         if not isinstance(connector, LooksBack):
             return Looked(pages=(), problem=f"not_offered: The connector {claimed.connector} doesn't look back.")
-        for page in connector.look_back(claimed.target, fetch, since=claimed.since):
+        # Whoever gives no cursors is never asked with one, and need not know of them.
+        behind = {"cursor": claimed.way.cursor} if claimed.way.cursor else {}
+        held = 0
+        for page in connector.look_back(claimed.target, fetch, since=claimed.since, **behind):
             pages.append(page)
+            held += len(page.body)
+            if page.after and page.after == claimed.way.mark:
+                raise LookupFailed("repeated_cursor", "The pages go in a circle.")
+            if page.after and held > _MOST_HELD:
+                raise LookupFailed("too_many_pages", f"After {held:,} characters there was still more.")
     except LookupFailed as failed:
         return Looked(pages=tuple(pages), problem=f"{failed.reason}: {failed.message}")
     except Exception as bug:
@@ -145,25 +167,40 @@ def look(claimed: Claimed) -> Looked:
 
 
 def save(claimed: Claimed, looked: Looked) -> None:
-    """Stores what was seen, in pieces, and then how far the books were looked through."""
+    """Stores what was seen, in pieces, and with each how far that is; in the end, whether it was the end."""
     downstream = Downstream.objects.get(pk=claimed.downstream_id)
-    told: set[str] = set()
+    way = claimed.way
     for pages in _pieces(looked.pages):
-        told |= _store(downstream, pages, claimed)
-    _ask_for_looks(downstream, told)
+        way = progress.past(way, pages)
+        _ask_for_looks(downstream, _store(downstream, pages, claimed, way))
     with transaction.atomic():
         row = for_change(LookBack).get(downstream=downstream)
         now = times.now()
-        if row.next_at == claimed.until:
-            row.next_at = now + timedelta(seconds=downstream.look_back_s or 0)
-        unread = sum(page.unread for page in looked.pages)
-        left_out = f"unreadable_entry: {unread} could not be read and were left out" if unread else ""
-        row.problem = (looked.problem or left_out)[:300]
+        mine = row.next_at == claimed.until
         if not looked.problem:
-            row.through = max(row.through or claimed.started_at, claimed.started_at)
-            row.finished_at = now
-        row.save(update_fields=["next_at", "problem", "through", "finished_at"])
-        checks.tell_breaker(downstream, looked, now)
+            _end(row, claimed, looked, now, mine=mine)
+        elif mine:
+            row.problem = progress.stop_short(row, looked.problem, begun=claimed.way, pages=len(looked.pages))[:300]
+        if mine:
+            row.next_at = now + _pause(downstream, row)
+        row.save()
+        cut_by_us = looked.pages and looked.problem.startswith("too_many_pages")
+        checks.tell_breaker(downstream, replace(looked, problem="") if cut_by_us else looked, now)
+
+
+def _end(row: LookBack, claimed: Claimed, looked: Looked, now: datetime, *, mine: bool) -> None:
+    """Its way came to the end of the books, as they were when it began."""
+    row.through = max(row.through or claimed.way.began_at, claimed.way.began_at)
+    row.finished_at = now
+    unread = claimed.way.unread + sum(page.unread for page in looked.pages)
+    row.problem = f"unreadable_entry: {unread} could not be read and were left out" if unread else ""
+    if mine:
+        progress.leave(row)
+
+
+def _pause(downstream: Downstream, row: LookBack) -> timedelta:
+    usual = timedelta(seconds=downstream.look_back_s or 0)
+    return min(_SOON, usual) if row.problem.startswith(progress.CATCHING_UP) else usual
 
 
 def _pieces(pages: Sequence[Page]) -> Iterable[list[Page]]:
@@ -181,9 +218,9 @@ def _pieces(pages: Sequence[Page]) -> Iterable[list[Page]]:
         yield piece
 
 
-def _store(downstream: Downstream, pages: list[Page], claimed: Claimed) -> set[str]:
+def _store(downstream: Downstream, pages: list[Page], claimed: Claimed, way: Way) -> set[str]:
     """The keys of what is new. Only pages that say something new are kept as evidence: the same pages are seen again
-    and again."""
+    and again. How far it is is written with them: after a crash nothing is left out, or read twice."""
     with transaction.atomic():
         now = times.now()
         # Not locked: rows are locked below, all at once and in one order.
@@ -193,6 +230,7 @@ def _store(downstream: Downstream, pages: list[Page], claimed: Claimed) -> set[s
         kept = [(page, _keep(page, claimed, now)) for page in fresh]
         if fresh:
             entries.store_pages(downstream, kept, now=now, as_of=claimed.started_at)
+        progress.write(downstream, way, until=claimed.until)
     with transaction.atomic():
         # By itself: locks of two lots would be taken in no order.
         seen_again = [row.pk for row in entries.lock(downstream, old)] if old else []

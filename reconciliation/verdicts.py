@@ -153,7 +153,7 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
     possible = [
         c
         for c in candidates
-        if c.role == EntryRole.EFFECT
+        if (c.role == EntryRole.EFFECT or _may_be_an_effect(facts, c))
         and c.state != EntryState.FAILED
         and not c.key
         and not c.taken
@@ -167,6 +167,7 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
     only = possible[0]
     fits = (
         len(possible) == 1
+        and only.role == EntryRole.EFFECT
         and only.others == 0
         and facts.amount_minor is not None
         and _in_time(facts, only, look) is True
@@ -174,8 +175,17 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
     )
     if fits:
         return _compare(facts, only, ids, by="subject")
-    differs = tuple(dict.fromkeys(name for c in possible for name in _compare(facts, c, ids, by="subject").differs))
-    return Judgement(Verdict.AMBIGUOUS, candidates=ids, differs=differs, by="subject")
+    differs = [name for c in possible for name in _compare(facts, c, ids, by="subject").differs]
+    if any(c.role != EntryRole.EFFECT for c in possible):
+        differs.append("type")
+    return Judgement(Verdict.AMBIGUOUS, candidates=ids, differs=tuple(dict.fromkeys(differs)), by="subject")
+
+
+def _may_be_an_effect(facts: Facts, candidate: Candidate) -> bool:
+    """Of a type that nobody knows, with our money or without saying how much: that is no absence."""
+    money = (candidate.amount_minor, candidate.currency)
+    ours = money == (facts.amount_minor, facts.currency) or candidate.amount_minor is None
+    return candidate.role == EntryRole.OTHER and ours
 
 
 def _only_the_time_is_off(facts: Facts, candidate: Candidate) -> bool:

@@ -1,4 +1,5 @@
-// Small comforts; every page works without them. Strict CSP: no eval, no inline handlers, no styles from here.
+// Small comforts: ages, clocks, copying. Every page works without them, and without the scripts in landed/.
+// Strict CSP: no eval, no inline handlers, no styles from here.
 "use strict";
 
 (() => {
@@ -36,7 +37,8 @@
     }
   };
 
-  // Without this script clock times are in UTC; with it they are the reader's own. The exact one is in the title.
+  // Without this script clock times are in UTC; with it they are this machine's own, unless the reader chose a zone
+  // (then the server has shown it: data-zoned). The exact one is in the title.
   const localise = (root) => {
     const today = new Date(Date.now() + offset).toDateString();
     for (const element of root.querySelectorAll("time[data-clock]")) {
@@ -79,31 +81,7 @@
     copy(event.target);
   });
 
-  // A step that takes a look into a ledger takes a moment: say so, and keep a second click from repeating it.
-  document.addEventListener("submit", (event) => {
-    const button = event.submitter;
-    if (!button || !button.dataset.busy) return;
-    setTimeout(() => {
-      button.disabled = true;
-      button.textContent = button.dataset.busy;
-    });
-  });
-
-  // No answer is not "no": the page says that it can't tell, instead of staying silent.
-  const lost = (event) => {
-    if (event.detail.requestConfig && event.detail.requestConfig.verb === "get") return;
-    document.getElementById("lost").hidden = false;
-  };
-  document.addEventListener("htmx:sendError", lost);
-  document.addEventListener("htmx:timeout", lost);
-  document.addEventListener("htmx:responseError", lost);
-  document.addEventListener("htmx:afterSwap", (event) => {
-    prepare(document);
-    if (event.detail.target.id !== "main" && event.detail.elt.id !== "main") return;
-    // What was refused, or done, is said near the top; whoever pressed a button further down must see it.
-    const said = document.querySelector("#main [role='alert'], #main > .notice");
-    if (said) said.scrollIntoView({ block: "nearest" });
-  });
+  document.addEventListener("htmx:afterSwap", () => prepare(document));
 
   setOffset();
   prepare(document);

@@ -12,12 +12,14 @@ import pytest
 import redis
 
 from config import children
-from tests import flushing
+from tests import flushing, static_files
+from tests.browsing import CHROMIUM_FLAGS, find_chromium
 from tests.demo import SERVERS, Demo, share_demo
 from tests.sandbox.sandbox_client import Sandbox, start_sandbox
 from tests.servers import Redis
 
 flushing.install()
+static_files.install()
 
 
 @pytest.fixture(scope="session")
@@ -90,6 +92,23 @@ def sandbox(_sandbox_process: Sandbox) -> Sandbox:
             if time.monotonic() > until:
                 raise
             time.sleep(0.1)
+
+
+@pytest.fixture(scope="session")
+def browser_type_launch_args(browser_type_launch_args: dict[str, Any]) -> dict[str, Any]:
+    """One Chromium per (xdist) process, the one that is installed; pytest-playwright opens contexts in it."""
+    chromium = find_chromium()
+    if chromium is None and os.environ.get("LANDED_BROWSER") != "required":
+        pytest.skip("needs chromium")
+    # Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
+    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
+    return browser_type_launch_args | {"executable_path": chromium, "args": CHROMIUM_FLAGS}
+
+
+@pytest.fixture(scope="session")
+def base_url(live_server: Any) -> str:
+    """What a browser's paths are relative to."""
+    return str(live_server.url)
 
 
 @pytest.fixture

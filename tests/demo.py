@@ -79,6 +79,8 @@ def start_demo(data: Path, *arguments: str, database_url: str | None = None, wit
     # The demo makes its own settings; what the test run lives on must not leak in.
     ours = ("LANDED_MODE", "LANDED_DATA", "DATABASE_URL", "REDIS_URL", SERVERS, "DJANGO_SETTINGS_MODULE")
     env = {name: value for name, value in os.environ.items() if name not in ours}
+    # What is decided takes effect at once, or every test that decides would wait for the time to undo it.
+    env.setdefault("LANDED_UNDO_S", "0")
     if database_url:
         env["DATABASE_URL"] = database_url
     log = (data / "stderr.log").open("wb")

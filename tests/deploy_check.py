@@ -26,6 +26,8 @@ def safe_environment(folder: str) -> dict[str, str]:
         "CSRF_TRUSTED_ORIGINS": "https://landed.example",
         "DATABASE_URL": f"sqlite:///{folder}/landed.sqlite3",
         "REDIS_URL": "redis://127.0.0.1:6379/0",
+        "EMAIL_URL": "submission://landed:secret@mail.example:587",
+        "LANDED_PUBLIC_URL": "https://landed.example",
         "STATIC_ROOT": f"{folder}/static",
     }
 

@@ -10,6 +10,7 @@ from django.forms.models import ModelForm
 from django.http import HttpRequest, HttpResponse
 from simple_history.admin import SimpleHistoryAdmin
 
+from actions import pausing
 from actions.admin.read_only import NeverDelete
 
 if TYPE_CHECKING:
@@ -59,8 +60,8 @@ class VersionedForm(_Form):
 
     def clean_pause_reason(self) -> str:
         reason = str(self.cleaned_data.get("pause_reason") or "")
-        if self.cleaned_data.get("paused") and not reason.strip():
-            raise forms.ValidationError("Say why it is paused: whoever is stopped by it will ask.")
+        if wrong := pausing.fault(paused=bool(self.cleaned_data.get("paused")), reason=reason):
+            raise forms.ValidationError(wrong)
         return reason
 
     def _post_clean(self) -> None:

@@ -223,6 +223,7 @@ class KindAdmin(HistoryAdmin):
                     "machine_concludes_unclosed",
                     "recheck_failed_s",
                     "relook",
+                    "relook_percent",
                     "reports_trusted",
                 ]
             },

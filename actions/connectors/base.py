@@ -132,6 +132,7 @@ class Page:
     entries: tuple[Entry, ...]
     body: str  # what was seen, for evidence
     unread: int = 0  # rows that could not be read; only where a look goes on without them
+    after: str | None = None  # where the next page begins, if a look back can go on from there
 
 
 class NotSendable(Exception):
@@ -237,10 +238,16 @@ class LooksFirst(Protocol):
 class LooksBack(Protocol):
     """A connector that can look through a ledger for everything, whoever did it, beside what `Connector` asks for."""
 
-    def look_back(self, target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page]:
+    def look_back(
+        self, target: Target, fetch: Fetch, *, since: datetime, cursor: str | None = None
+    ) -> Iterator[Page]:
         """Every page of what was booked since then, in any order; what is older does no harm. It only reads.
 
-        Raises LookupFailed when the view is not complete, or when it is not set up to look back (`not_offered`).
+        `cursor`: only the pages behind the one with this `after`, which an earlier look with the same `since` gave. A
+        connector whose pages have no `after` is never asked for that, and need not take it.
+
+        Raises LookupFailed when the view is not complete, or when it is not set up to look back (`not_offered`). A
+        cursor that the downstream refuses is a `bad_question`: the whole is asked for anew.
         """
         ...
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from typing import Any
 
 from actions import transport
@@ -16,14 +17,16 @@ MAX_PAGES = 100
 Ask = Callable[[str | None], tuple[Page, str | None]]
 
 
-def follow(ask: Ask, *, max_pages: int = MAX_PAGES) -> Iterator[Page]:
-    """Every page, in order. Raises LookupFailed, with the pages seen before, when the view is not complete."""
+def follow(ask: Ask, *, max_pages: int = MAX_PAGES, begin: str | None = None) -> Iterator[Page]:
+    """Every page, in order; with `begin` only those behind that cursor. Raises LookupFailed, with the pages seen
+    before, when the view is not complete."""
     pages: list[Page] = []
-    cursors: set[str] = set()
-    cursor: str | None = None
+    cursors = set() if begin is None else {begin}
+    cursor = begin
     try:
         for _ in range(max_pages):
-            page, cursor = ask(cursor)
+            found, cursor = ask(cursor)
+            page = replace(found, after=cursor)
             pages.append(page)
             yield page
             if cursor is None:

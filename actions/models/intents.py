@@ -7,6 +7,7 @@ from django.db import models
 from django.db.models import F, Q
 
 from actions import money
+from actions.reasons import Reason
 from actions.statuses import SETTLED, TRANSITIONS, UNSETTLED, Actor, Status
 
 from .agents import Agent
@@ -181,10 +182,29 @@ class Intent(models.Model):
                 fields=["status", "status_since"],
                 condition=Q(status__in=sorted(UNSETTLED)),
             ),
-            models.Index(name="intent_family_history", fields=["family", "-created_at"]),
+            # The operator classes let PostgreSQL find prefixes in any collation; SQLite's indexes are binary anyway.
+            models.Index(
+                name="intent_family_history",
+                fields=["family", "-created_at"],
+                opclasses=["varchar_pattern_ops", "timestamptz_ops"],
+            ),
+            models.Index(
+                name="intent_request_key",
+                fields=["request_key"],
+                condition=Q(request_key__isnull=False),
+                opclasses=["varchar_pattern_ops"],
+            ),
+            models.Index(name="intent_status_newest", fields=["status", "-id"]),
+            models.Index(name="intent_kind_newest", fields=["kind", "-id"]),
+            models.Index(name="intent_disputed_newest", fields=["-id"], condition=Q(disputed=True)),
             models.Index(name="intent_agent_newest", fields=["agent", "-created_at", "-id"]),
             models.Index(name="intent_agent_updates", fields=["agent", "updated_at"]),
-            models.Index(name="intent_external_id", fields=["external_id"], condition=~Q(external_id="")),
+            models.Index(
+                name="intent_external_id",
+                fields=["external_id"],
+                condition=~Q(external_id=""),
+                opclasses=["varchar_pattern_ops"],
+            ),
         ]
 
     def __str__(self) -> str:
@@ -279,6 +299,7 @@ class Attempt(models.Model):
             ),
             models.CheckConstraint(name="attempt_lease_after_claim", condition=Q(lease_until__gt=F("claimed_at"))),
         ]
+        indexes = [models.Index(name="attempt_claimed", fields=["claimed_at"])]  # figures of the last days
 
     def __str__(self) -> str:
         return f"{self.intent_id}#{self.number}"
@@ -378,6 +399,11 @@ class Transition(Chained):
             models.UniqueConstraint(name="transition_position_once", fields=["intent", "position"]),
             models.CheckConstraint(name="transition_in_table", condition=_known_pairs()),
             models.CheckConstraint(name="transition_actor_valid", condition=Q(actor__in=Actor.values)),
+        ]
+        # Figures of the last days, which count few of all transitions.
+        indexes = [
+            models.Index(name="transition_to_unknown", fields=["at"], condition=Q(to_status=Status.UNKNOWN)),
+            models.Index(name="transition_overridden", fields=["at"], condition=Q(reason=Reason.OVERRIDDEN)),
         ]
 
     def __str__(self) -> str:

@@ -159,6 +159,7 @@ class Replay(models.TextChoices):
 class Relook(models.TextChoices):
     NONE = "none", "none"
     ABOVE_LIMIT = "above_limit", "those above the review limit"
+    SHARE = "share", "a share of them"
     ALL = "all", "all"
 
 
@@ -256,6 +257,12 @@ class Kind(models.Model):
         default=Relook.NONE,
         help_text="Confirmed ones that are looked up once.",
     )
+    relook_percent = models.PositiveIntegerField(
+        null=True,
+        blank=True,
+        validators=[MinValueValidator(1), MaxValueValidator(99)],
+        help_text="With a share: so many of a hundred.",
+    )
     review_after_s = models.PositiveIntegerField(default=900, help_text="Unknown for longer: a person.")
     review_due_s = models.PositiveIntegerField(default=14_400)
     approval_expires_s = models.PositiveIntegerField(default=86_400)
@@ -271,6 +278,15 @@ class Kind(models.Model):
 
     class Meta:
         ordering = ["name"]
+        constraints = [
+            models.CheckConstraint(
+                name="kind_relook_share_says_how_many",
+                # A comparison with nothing is neither true nor false, and passes.
+                condition=models.Q(relook=Relook.SHARE, relook_percent__isnull=False, relook_percent__range=(1, 99))
+                | (~models.Q(relook=Relook.SHARE) & models.Q(relook_percent__isnull=True)),
+                violation_error_message="A share of them needs relook_percent, from 1 to 99; nothing else takes one.",
+            ),
+        ]
 
     def __str__(self) -> str:
         return self.name

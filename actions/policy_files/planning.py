@@ -7,7 +7,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 
-from actions import policy_changes
+from actions import pausing, policy_changes
 from actions.canonical import canonical
 from actions.locking import for_change
 from actions.models import Downstream, Kind
@@ -201,9 +201,8 @@ def _of_policy(instance: Any) -> dict[str, list[str]]:
 
 
 def _of_pausing(instance: Any) -> dict[str, list[str]]:
-    if instance.paused and not instance.pause_reason:
-        return {"pause_reason": ["Say why it is paused: whoever is stopped by it will ask."]}
-    return {}
+    wrong = pausing.fault(paused=instance.paused, reason=instance.pause_reason)
+    return {"pause_reason": [wrong]} if wrong else {}
 
 
 def _of_change(stored: Any, instance: Any) -> dict[str, list[str]]:

@@ -140,7 +140,18 @@ class DifferenceAdmin(ReadOnlyAdmin):
 class LookBackAdmin(ReadOnlyAdmin):
     list_display = ["downstream", "next_at", "through", "finished_at", shown.text("problem", by=shown.OUTSIDE)]
     list_select_related = ["downstream"]
-    fields = ["downstream", "next_at", "through", "finished_at", shown.text("problem", by=shown.OUTSIDE)]
+    fields = [
+        "downstream",
+        "next_at",
+        "through",
+        "finished_at",
+        shown.text("problem", by=shown.OUTSIDE),
+        "began_at",
+        "pages",
+        "unread",
+        "stuck",
+        shown.text("cursor", by=shown.OUTSIDE),
+    ]
 
 
 def register() -> None:

@@ -62,6 +62,16 @@ class LookBack(models.Model):
     through = models.DateTimeField(null=True, help_text="Everything booked before was looked through.")
     finished_at = models.DateTimeField(null=True, help_text="When the last complete one ended.")
     problem = models.CharField(max_length=300, blank=True, help_text="Why the last one was not complete.")
+    # The way through the books that is not at its end yet, in as many looks as it takes.
+    began_at = models.DateTimeField(null=True, help_text="When this way through began.")
+    question = models.CharField(max_length=64, blank=True, help_text="Digest of what is asked, and of whom.")
+    cursor = models.TextField(blank=True, help_text="Where the next look goes on; empty: at the beginning.")
+    mark = models.TextField(
+        blank=True, help_text="A cursor that was passed: once more, and the pages go in a circle."
+    )
+    pages = models.PositiveIntegerField(default=0, help_text="So many were read on this way.")
+    unread = models.PositiveIntegerField(default=0, help_text="So many rows on them could not be read.")
+    stuck = models.PositiveIntegerField(default=0, help_text="So many looks in a row got no page from there.")
 
     class Meta:
         ordering = ["downstream"]

@@ -59,8 +59,14 @@ class Review(models.Model):
         null=True, help_text="When it comes back to the queue; empty: it does not wait."
     )
     waits_longest = models.DateTimeField(null=True, help_text="Until when, at the longest, somebody agreed to wait.")
+    # Its index holds open cases alone: SQLite would take one over all of them for "waits for no incident".
     incident = models.ForeignKey(
-        "Incident", null=True, on_delete=models.PROTECT, related_name="reviews", help_text="Waits for its end."
+        "Incident",
+        null=True,
+        on_delete=models.PROTECT,
+        related_name="reviews",
+        db_index=False,
+        help_text="Waits for its end.",
     )
     customer_waiting = models.BooleanField(default=False)
     opened_at = models.DateTimeField()
@@ -106,6 +112,7 @@ class Review(models.Model):
         indexes = [
             models.Index(name="review_open_by_due", fields=["due_at", "id"], condition=Q(closed_at__isnull=True)),
             models.Index(name="review_open_by_owner", fields=["owner"], condition=Q(closed_at__isnull=True)),
+            models.Index(name="review_open_by_incident", fields=["incident"], condition=Q(closed_at__isnull=True)),
             models.Index(name="review_open_by_holder", fields=["holder"], condition=Q(closed_at__isnull=True)),
             models.Index(
                 name="review_open_as_shown",
@@ -212,6 +219,7 @@ class Decision(Chained):
             models.CheckConstraint(name="decision_choice_valid", condition=Q(choice__in=Choice.values)),
         ]
         indexes = [
+            models.Index(name="decision_at", fields=["at"]),
             models.Index(
                 name="decision_takes_effect",
                 fields=["takes_effect_at"],

@@ -1,8 +1,8 @@
 """Who works on a case, and whose it is.
 
 Working on it is a lease, taken by one conditional UPDATE and renewed while the person is active. Apart from that a
-case may have an owner: whoever it was handed to, took it over, or put it aside to wait. It stays theirs when the lease
-ends.
+case may have an owner: whoever it was handed to, took it over, or put it aside to wait. It stays theirs when the
+lease ends.
 """
 
 from collections.abc import Collection
@@ -117,16 +117,51 @@ def take_next(*, person: User, besides: Collection[int] = ()) -> Review | None:
 
 def _best(person: User, besides: Collection[int], now: datetime) -> list[int]:
     # What is decided and only waits for its undo window, or for somebody else's vote, is nothing to do for them.
-    decided = pending.waiting().filter(review=OuterRef("pk"))
-    voted = Decision.objects.filter(
-        review=OuterRef("pk"), person=person, choice__in=pending.VOTES, followed_by=None, takes_effect_at=None
+    decided = Decision.objects.filter(
+        choice__in=pending.CHOICES, followed_by=None, takes_effect_at__isnull=False, review=OuterRef("pk")
     )
+    voted = _first_votes(person).filter(review=OuterRef("pk"))
     found = Review.objects.filter(unclaimed(now), ~Exists(decided), ~Exists(voted)).exclude(pk__in=besides)
     return list(found.order_by(*ORDER).values_list("pk", flat=True)[:_TRIED])
 
 
 def holds(review: Review, person: User, now: datetime) -> bool:
     return review.holder_id == person.pk and review.lease_until is not None and review.lease_until >= now
+
+
+def keep(review_id: int, *, person: User) -> Review:
+    """Makes a case one's own for as long as it is open: nobody else can claim it when the lease is over.
+
+    Raises what `claim` raises, and BadDecision for whoever gave its first vote.
+    """
+    review = claim(review_id, person=person)
+    refuse_voter(review, person)
+    Review.objects.filter(pk=review_id, holder=person).update(owner=person, version=F("version") + 1)
+    review.refresh_from_db()
+    return review
+
+
+def stand_back(review_id: int, *, person: User) -> None:
+    """After a first vote: the case waits for somebody else, so nothing may keep them from it."""
+    Review.objects.filter(pk=review_id, owner=person).update(owner=None)
+    Review.objects.filter(pk=review_id, holder=person).update(
+        holder=None, lease_until=None, waits_for="", waits_reference="", waits_until=None, version=F("version") + 1
+    )
+
+
+def refuse_voter(review: Review, person: User) -> None:
+    """Whoever gave the first vote can't give the second, so the case can't be theirs. Raises BadDecision."""
+    if has_voted(review, person):
+        raise BadDecision("The first vote is theirs, so a different person has to decide this case now.")
+
+
+def has_voted(review: Review, person: User) -> bool:
+    """Whether the first vote of a case is theirs, and still counts."""
+    return _first_votes(person).filter(review=review).exists()
+
+
+def _first_votes(person: User) -> QuerySet[Decision]:
+    return Decision.objects.filter(person=person, choice__in=pending.CHOICES, followed_by=None, takes_effect_at=None)
 
 
 def hand_over(review_id: int, *, person: User, to: User, note: str) -> Review:
@@ -141,7 +176,9 @@ def hand_over(review_id: int, *, person: User, to: User, note: str) -> Review:
         raise Invalid.field("note", "Say in a note what they should know.")
     with transaction.atomic():
         review = commenting.locked(review_id)
-        _refuse_others(review, person)
+        refuse_others(review, person)
+        pending.refuse_decided(review)
+        refuse_voter(review, to)
         commenting.say(review, person=person, text=note, kind=CommentKind.HANDED, to=to)
         _assign(review, to)
         if to.pk != person.pk:
@@ -156,6 +193,8 @@ def take_over(review_id: int, *, person: User, note: str = "") -> Review:
         review = commenting.locked(review_id)
         if review.closed_at is not None:
             raise closed(review)
+        pending.refuse_decided(review)
+        refuse_voter(review, person)
         commenting.say(
             review,
             person=person,
@@ -167,7 +206,8 @@ def take_over(review_id: int, *, person: User, note: str = "") -> Review:
     return claim(review_id, person=person)
 
 
-def _refuse_others(review: Review, person: User) -> None:
+def refuse_others(review: Review, person: User) -> None:
+    """Raises ReviewHeld for somebody else's case, but for supervisors; ReviewClosed."""
     if review.closed_at is not None:
         raise closed(review)
     if people.may_supervise(person):

@@ -40,8 +40,12 @@ def say(
     kind: CommentKind | None = None,
     to: User | None = None,
     attachment: Attachment | None = None,
+    source: str = "",
 ) -> Comment:
-    """Writes it into the history of a case that `locked` gave. Raises Invalid for an empty or overlong text."""
+    """Writes it into the history of a case that `locked` gave. `source`: a machine that wrote it in their name.
+
+    Raises Invalid for an empty or overlong text.
+    """
     text = text.strip()
     if not text or len(text) > MAX:
         raise Invalid.field("text", f"1 to {MAX} characters.")
@@ -49,7 +53,7 @@ def say(
     kept = evidence.store(
         intent_id=review.intent_id,
         kind=EvidenceKind.NOTE,
-        source=f"person:{person.pk}",
+        source=source or f"person:{person.pk}",
         content=text,
         now=now,
     )

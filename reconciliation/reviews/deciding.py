@@ -6,7 +6,7 @@ must still be as the person saw it. A decision is a row; what undoes, voids or c
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from typing import Literal
+from typing import Literal, Protocol
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -30,6 +30,8 @@ from reconciliation.reviews import claiming, options, pending, people
 from reconciliation.reviews.differences import MAX_NOTE
 
 State = Literal["effective", "undo_window", "second_person"]
+# Within so long the same press again is a double click, or a reload.
+_AGAIN = timedelta(seconds=10)
 
 
 @dataclass(frozen=True)
@@ -117,12 +119,41 @@ def decide(
     )
     review = _open(review_id)
     _refuse_incomplete(ballot)
+    pending.refuse_decided(review)
     refuse_second_vote(pending.votes(review).first(), person)
     claiming.claim(review_id, person=person)
     looks = choice in (*pending.OUTCOMES, Choice.SEND_AGAIN)
     fresh = _look_now(review, ballot, person) if looks else None
     with transaction.atomic():
         return _decide(review_id, ballot, person, fresh)
+
+
+class Saw(Protocol):
+    """What a decision says was seen, of an intent or of an entry."""
+
+    @property
+    def version(self) -> int: ...
+    @property
+    def digest(self) -> str: ...
+
+
+def made_already(review_id: int, *, person: User, choice: Choice, seen: Saw) -> Decided | None:
+    """The very decision, made by the same person a moment ago: a second press of the button is not a second decision.
+
+    None when there is none that still stands. Gives the case back where it waits for somebody else.
+    """
+    mine = Decision.objects.filter(review=review_id, person=person, choice=choice, at__gt=times.now() - _AGAIN)
+    row = mine.filter(seen_version=seen.version, seen_digest=seen.digest).order_by("-pk").first()
+    if row is None:
+        return None
+    became = Decision.objects.filter(about=row).values_list("choice", flat=True).first()
+    if became in (Choice.UNDO, Choice.VOID):
+        return None
+    if row.takes_effect_at is None:
+        # The second press may have claimed it anew.
+        claiming.stand_back(review_id, person=person)
+        return Decided(row, "second_person")
+    return Decided(row, "effective" if became == Choice.EFFECT else "undo_window")
 
 
 def _open(review_id: int) -> Review:
@@ -195,7 +226,7 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     history.append(row, owner=Intent, pk=intent.pk, at=now)
     if needs_second:
         # The case waits for somebody else; whoever voted gives it back.
-        Review.objects.filter(pk=review.pk).update(holder=None, lease_until=None)
+        claiming.stand_back(review.pk, person=person)
         return Decided(row, "second_person")
     if settings.LANDED_UNDO_S > 0:
         return Decided(row, "undo_window")
@@ -208,10 +239,9 @@ def _refuse_changed(
 ) -> None:
     if review.closed_at is not None:
         raise claiming.closed(review)
+    pending.refuse_decided(review)
     if not claiming.holds(review, person, now):
         raise claiming.why_not(review.pk)
-    if pending.waiting().filter(review=review).exists():
-        raise BadDecision("This case is decided already; the decision takes effect in a moment.")
     if intent.version != ballot.seen.version:
         raise SeenIsStale()
     if fresh is not None and pending.facts_moved(

@@ -22,6 +22,7 @@ _APPROVAL = {
     ReasonCode.STOPPED: "Somebody placed a stop on what it concerns.",
     ReasonCode.OBJECTED: "What was looked at right before sending speaks against it.",
     ReasonCode.CONTRADICTION: "Something else on the same order is in question.",
+    ReasonCode.REQUESTED: "A person asked to look at it before it is sent.",
 }
 
 

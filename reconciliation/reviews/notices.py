@@ -1,10 +1,24 @@
-"""What people are told of by e-mail: written down here, in the transaction of what it is about; sent by the clock."""
+"""What people are told of by e-mail: written down here, in the transaction of what it is about or by the clock;
+sent by `reconciliation.mailing`.
 
-from datetime import datetime
+A case that waits for the end of an incident sends no notice of its own: the incident sends one for all of them.
+"""
 
+from collections.abc import Iterator
+from datetime import datetime, timedelta
+
+from django.conf import settings
 from django.contrib.auth.models import User
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from reconciliation.models import Notice, NoticeKind, Review
+from reconciliation import incidents
+from reconciliation.models import Incident, Notice, NoticeKind, ReasonCode, Review, ReviewReason
+from reconciliation.reviews import stakes
+
+# So many of each sort are written down in one pass of the clock; the next pass goes on.
+_BATCH = 200
+# What was opened longer ago is not new.
+_NEW = timedelta(days=1)
 
 
 def handed(review: Review, *, to: User, now: datetime) -> None:
@@ -19,3 +33,75 @@ def put_down(
     Notice.objects.get_or_create(
         once=once, defaults={"kind": kind, "review": review, "to": to, "created_at": now, "next_try_at": now}
     )
+
+
+def sweep(now: datetime) -> int:
+    """Writes down what is due to be told of: new high-value cases, those due soon, overdue, or overdue for long, and
+    incidents. Any number of clocks at once write each once. How many were written down."""
+    if not settings.LANDED_MAIL:
+        return 0
+    return sum(_write(kind, found, now) for kind, found in _cases(now)) + _write_incidents(now)
+
+
+_high_value = ReviewReason.objects.filter(code=ReasonCode.HIGH_VALUE)
+
+
+def _cases(now: datetime) -> Iterator[tuple[NoticeKind, QuerySet[Review]]]:
+    soon = now + timedelta(seconds=settings.LANDED_DUE_SOON_S)
+    late = now - timedelta(seconds=settings.LANDED_ESCALATE_S)
+    here = _in_the_queue(now)
+    # A case whose kind has no limit to compare with is worth exactly one limit.
+    high = Q(stake__gt=stakes.LIMIT) | Exists(_high_value.filter(review=OuterRef("pk")))
+    yield NoticeKind.HIGH_VALUE, here.filter(high, opened_at__gt=now - _NEW)
+    yield NoticeKind.DUE_SOON, here.filter(due_at__gt=now, due_at__lte=soon)
+    yield NoticeKind.OVERDUE, here.filter(due_at__gt=late, due_at__lte=now)
+    yield NoticeKind.ESCALATED, here.filter(due_at__lte=late)
+
+
+def _in_the_queue(now: datetime) -> QuerySet[Review]:
+    """Cases that somebody could deal with now: not part of an outage, and not put aside to wait."""
+    awake = Q(waits_until=None) | Q(waits_until__lte=now)
+    # Not `incident=None`: SQLite would take that for the narrowest condition and read every case that ever was.
+    in_an_outage = Exists(Incident.objects.filter(pk=OuterRef("incident")))
+    return Review.objects.filter(~in_an_outage, awake, closed_at__isnull=True).select_related("owner")
+
+
+def _write(kind: NoticeKind, found: QuerySet[Review], now: datetime) -> int:
+    told = Notice.objects.filter(review=OuterRef("pk"), kind=kind)
+    rows = [
+        Notice(
+            kind=kind,
+            once=f"{kind}:{review.pk}",
+            review=review,
+            to=_whose(kind, review),
+            created_at=now,
+            next_try_at=now,
+        )
+        for review in found.filter(~Exists(told)).order_by("due_at", "pk")[:_BATCH]
+    ]
+    # Whoever was faster has written the same.
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)
+
+
+def _whose(kind: NoticeKind, review: Review) -> User | None:
+    """A case that is somebody's own concerns them; when it is escalated, or they have left, everybody it concerns."""
+    theirs = kind in (NoticeKind.DUE_SOON, NoticeKind.OVERDUE) and review.owner is not None and review.owner.is_active
+    return review.owner if theirs else None
+
+
+def _write_incidents(now: datetime) -> int:
+    told: QuerySet[Notice] = Notice.objects.filter(incident=OuterRef("pk"))
+    found: list[Incident] = list(incidents.open_ones().filter(~Exists(told))[:_BATCH])
+    rows = [
+        Notice(
+            kind=NoticeKind.INCIDENT,
+            once=f"incident:{incident.pk}",
+            incident=incident,
+            created_at=now,
+            next_try_at=now,
+        )
+        for incident in found
+    ]
+    Notice.objects.bulk_create(rows, ignore_conflicts=True)
+    return len(rows)

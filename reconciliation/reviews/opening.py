@@ -13,7 +13,7 @@ from actions.models import Intent, Observed
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Check, Choice, ClosedHow, Purpose, ReasonCode, Review, ReviewReason, Verdict
-from reconciliation.reviews import grounds, stakes
+from reconciliation.reviews import grounds, returning, stakes, voiding
 
 
 def open_review(intent: Intent) -> Review | None:
@@ -60,8 +60,10 @@ def open_for_outcome(
     if reason is not ReasonCode.STILL_UNKNOWN:
         # More is known than that nothing can be found out: no outage explains it any more.
         review.incident = None
+    _see(review, check, now)
     _add(review, [reason], now)
-    _see(review, check)
+    if recommendation and recommendation != review.recommendation:
+        returning.bring_back(review, why=returning.NEW_FACTS, by="checker", now=now)
     _say(review, recommendation, grounds.for_outcome(intent, check))
     return review
 
@@ -69,7 +71,7 @@ def open_for_outcome(
 def renew(intent: Intent, *, check: Check, now: datetime) -> None:
     """A look that settles nothing: an open case shows what it saw."""
     if (review := open_review(intent)) is not None and review.purpose == Purpose.OUTCOME:
-        _see(review, check)
+        _see(review, check, now)
         _say(review, None, grounds.for_outcome(intent, check))
 
 
@@ -90,8 +92,8 @@ def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Rev
     intent.disputed = True
     _hold_the_unsent(intent, now)
     review = _open_or_get(intent, Purpose.OUTCOME, now)
+    _see(review, check, now)
     _add(review, [ReasonCode.CONTRADICTION], now)
-    _see(review, check)
     _say(review, None, grounds.for_contradiction(intent, check))
     return review
 
@@ -114,6 +116,22 @@ def doubt(intent: Intent, *, now: datetime, check: Check | None = None) -> Revie
     return open_for_outcome(intent, ReasonCode.CONTRADICTION, now=now, check=check)
 
 
+def add_reason(review: Review, reason: ReasonCode, *, now: datetime) -> None:
+    """One more reason for an open case; what it recommends stays. The caller holds the intent and the case."""
+    _add(review, [reason], now)
+
+
+def open_for_settled(intent: Intent, reason: ReasonCode, words: str, *, now: datetime) -> Review:
+    """A case for a settled intent that somebody asks to look at again; an open one gets the reason. `words`: what it
+    is about, where nothing is known yet."""
+    review = open_review(intent)
+    if review is None:
+        review = _open_or_get(intent, Purpose.OUTCOME, now)
+        _say(review, None, words)
+    _add(review, [reason], now)
+    return review
+
+
 def _hold_the_unsent(intent: Intent, now: datetime) -> None:
     """What is recorded on a disputed subject, in its whole family, is not sent before a person has looked."""
     unsent = Intent.objects.filter(kind_id=intent.kind_id, family=intent.family, status=Status.RECORDED)
@@ -125,9 +143,18 @@ def _hold_the_unsent(intent: Intent, now: datetime) -> None:
 
 
 def close(intent: Intent, how: ClosedHow, *, now: datetime) -> None:
-    """Ends the intent's open review, if there is one."""
-    Review.objects.filter(intent=intent, closed_at__isnull=True).update(
-        closed_at=now, closed_how=how, lease_until=None, version=F("version") + 1
+    """Ends the intent's open review, if there is one. What people decided in it and has not taken effect is void."""
+    review = open_review(intent)
+    if review is None:
+        return
+    voiding.closed_meanwhile(review, now=now)
+    Review.objects.filter(pk=review.pk).update(
+        closed_at=now,
+        closed_how=how,
+        lease_until=None,
+        waits_for="",
+        waits_until=None,
+        version=F("version") + 1,
     )
 
 
@@ -151,16 +178,24 @@ def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
 
 
 def _add(review: Review, reasons: Iterable[ReasonCode], now: datetime) -> None:
-    for reason in reasons:
-        ReviewReason.objects.get_or_create(review=review, code=reason, defaults={"at": now})
+    news = [ReviewReason.objects.get_or_create(review=review, code=code, defaults={"at": now})[1] for code in reasons]
+    if any(news):
+        returning.bring_back(review, why=returning.NEW_REASON, by="checker", now=now)
 
 
-def _see(review: Review, check: Check | None) -> None:
-    """What the page shows from now on. A look that failed shows no entries, so those of the last one stay."""
+def _see(review: Review, check: Check | None, now: datetime) -> None:
+    """What the page shows from now on. A look that failed shows no entries, so those of the last one stay.
+
+    Other entries than before void what people decided about those, and bring a case back that waits.
+    """
     if check is not None:
         review.verdict = Verdict(check.verdict)
-    if check is not None and check.verdict != Verdict.UNAVAILABLE:
-        review.facts_digest = check.facts_digest
+    if check is None or check.verdict == Verdict.UNAVAILABLE or check.facts_digest == review.facts_digest:
+        return
+    voiding.facts_moved(review, check.facts_digest, now=now)
+    if review.facts_digest or check.grounds_data["candidates"]:
+        returning.bring_back(review, why=returning.NEW_FACTS, by="checker", now=now)
+    review.facts_digest = check.facts_digest
 
 
 def _say(review: Review, recommendation: Choice | None, words: str) -> None:

@@ -9,7 +9,7 @@ from actions import policy, stops, times
 from actions.models import Intent
 from actions.statuses import Status
 from reconciliation import checks
-from reconciliation.models import Choice, Purpose, Review, Verdict
+from reconciliation.models import Choice, Purpose, ReasonCode, Review, Verdict
 from reconciliation.reviews import effects, grounds, people
 
 
@@ -48,9 +48,14 @@ def choices_for(review: Review, intent: Intent) -> list[Choice]:
     if review.purpose == Purpose.OUTCOME and intent.status == Status.UNKNOWN:
         again = [Choice.SEND_AGAIN] if effects.sent_again_until(intent) is not None else []
         return [Choice.CONFIRM, Choice.FAIL, *again]
-    if review.purpose == Purpose.OUTCOME and intent.settled and intent.disputed:
+    if review.purpose == Purpose.OUTCOME and intent.settled and (intent.disputed or _asked_for(review)):
         return [Choice.UPHOLD]
     return []
+
+
+def _asked_for(review: Review) -> bool:
+    """Whether a person opened it by hand: then somebody has to be able to close it."""
+    return any(reason.code == ReasonCode.REQUESTED for reason in review.reasons.all())
 
 
 def options(review: Review, *, person: User) -> list[Option]:
@@ -62,13 +67,19 @@ def options(review: Review, *, person: User) -> list[Option]:
         Option(
             choice=choice,
             label=choice.label,
-            follows=_FOLLOWS.get(choice, ""),
+            follows=_follows(choice, intent),
             recommended=choice == review.recommendation,
             blocked=blocked(review, intent, choice, person=person, now=times.now()),
             until=effects.sent_again_until(intent) if choice is Choice.SEND_AGAIN else None,
         )
         for choice in choices_for(review, intent)
     ]
+
+
+def _follows(choice: Choice, intent: Intent) -> str:
+    if choice is Choice.UPHOLD and not intent.disputed:
+        return "The intent stays as it is, and this case is closed."
+    return _FOLLOWS.get(choice, "")
 
 
 def blocked(review: Review, intent: Intent, choice: Choice, *, person: User, now: datetime) -> str:

@@ -10,15 +10,18 @@ from django.contrib.auth.models import User
 from django.db import transaction
 from django.db.models import QuerySet
 
-from actions import history, subjects, times
-from actions.errors import BadDecision, LandedError
+from actions import subjects, times
+from actions.errors import BadDecision, LandedError, ReviewClosed
 from actions.locking import for_change
 from actions.models import Intent
 from reconciliation.models import Choice, ClosedHow, Decision, Review, Verdict
-from reconciliation.reviews import effects, opening
+from reconciliation.reviews import effects, opening, people, voiding
+from reconciliation.reviews.voiding import VOTES
 
-# What people decide; the other choices are rows about an earlier one.
-VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
+__all__ = ["CHOICES", "OUTCOMES", "VOTES"]
+
+# The same, with what people decide about entries.
+CHOICES = (*VOTES, Choice.LINK, Choice.DUPLICATE, Choice.NOT_OURS)
 # These say what happened, so they rest on a look at that moment.
 OUTCOMES = (Choice.CONFIRM, Choice.FAIL)
 
@@ -38,8 +41,28 @@ def void(decision: Decision, *, person: User | None) -> Decision:
     return _about(decision, Choice.VOID, person)
 
 
+def decided(review: Review) -> Decision | None:
+    """The decision of a case, about an intent or an entry, that waits for its undo window."""
+    standing = review.decisions.filter(choice__in=CHOICES, followed_by=None, takes_effect_at__isnull=False)
+    return standing.select_related("person").first()
+
+
+def refuse_decided(review: Review) -> None:
+    """Raises ReviewClosed while a decision waits for its undo window: by whom and when."""
+    found = decided(review)
+    if found is None:
+        return
+    who = found.person.get_full_name() or found.person.get_username() if found.person else "Somebody"
+    raise ReviewClosed(
+        "It takes effect in a moment, unless it is taken back.",
+        words=f"Nothing was changed: {who} decided this case at {found.at:%H:%M:%S} UTC.",
+        at=found.at,
+    )
+
+
 def undo(decision_id: int, *, person: User) -> Decision:
-    """Takes one's own decision back while its undo window is open."""
+    """Takes one's own decision back while its undo window is open. Raises BadDecision, PersonNotAllowed."""
+    people.must(people.may_decide(person))
     with transaction.atomic():
         mine = waiting().filter(pk=decision_id, person=person)
         intent = for_change(Intent).filter(decisions__in=mine).first()
@@ -91,16 +114,7 @@ def carry_out(row: Decision, intent: Intent, now: datetime) -> None:
 
 
 def _about(earlier: Decision, choice: Choice, person: User | None, *, now: datetime | None = None) -> Decision:
-    row = Decision(
-        review_id=earlier.review_id,
-        intent_id=earlier.intent_id,
-        person=person,
-        choice=choice,
-        about=earlier,
-        seen_version=earlier.seen_version,
-        payload_digest=earlier.payload_digest,
-    )
-    return history.append(row, owner=Intent, pk=earlier.intent_id, at=now or times.now())
+    return voiding.about(earlier, choice, person, now=now or times.now())
 
 
 def facts_moved(intent: Intent, choice: Choice, *, since: int, digest: str) -> bool:

@@ -1,6 +1,7 @@
 """What a person may do here. Permissions, not names of groups."""
 
 from django.contrib.auth.models import User
+from django.db.models import QuerySet
 
 from actions.errors import PersonNotAllowed
 
@@ -23,6 +24,12 @@ def may_decide(person: User) -> bool:
 
 def may_supervise(person: User) -> bool:
     return person.has_perm(SUPERVISE)
+
+
+def deciders() -> QuerySet[User]:
+    """Everybody who may decide cases, by name."""
+    found = User.objects.with_perm(DECIDE) | User.objects.with_perm(SUPERVISE)
+    return found.distinct().order_by("first_name", "last_name", "username")
 
 
 def may_place_stop(person: User) -> bool:

@@ -3,6 +3,8 @@
 from actions import policy
 from actions.models import Intent
 
+# What an amount just at the review limit is worth.
+LIMIT = 1_000
 # A bigger multiple sorts no differently.
 _MOST = 10**12
 
@@ -14,5 +16,5 @@ def of(intent: Intent) -> int:
         return 0
     limits = policy.limits_for(policy.read(intent.policy.text), intent.currency)
     if limits is None or limits.review_above is None:
-        return 1_000
-    return min(intent.amount_minor * 1_000 // max(limits.review_above, 1), _MOST)
+        return LIMIT
+    return min(intent.amount_minor * LIMIT // max(limits.review_above, 1), _MOST)

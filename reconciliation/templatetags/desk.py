@@ -11,7 +11,7 @@ from django.utils.safestring import SafeString
 
 from actions import visible as untrusted
 from actions.models import Evidence
-from reconciliation.views import words
+from reconciliation.views import comfort, words
 
 register = template.Library()
 
@@ -34,6 +34,18 @@ def evidence_text(evidence: Evidence) -> SafeString:
 def copyable(text: object) -> SafeString:
     """An order number or a key: monospaced; landed.js copies it on click."""
     return format_html('<code class="copy" data-copy="{}">{}</code>', str(text), visible(text))
+
+
+@register.filter
+def percent(share: float | None) -> str:
+    """`3.1 %`; a dash where there was nothing to take a share of."""
+    return "–" if share is None else f"{share:.1f}\N{NO-BREAK SPACE}%"
+
+
+@register.filter
+def size(octets: int) -> str:
+    """Of a file: `41 kB`."""
+    return words.size(octets)
 
 
 @register.filter
@@ -83,10 +95,18 @@ def until(context: Any, when: datetime | None) -> SafeString | str:
 
 
 @register.simple_tag(takes_context=True)
+def left(context: Any, when: datetime) -> SafeString:
+    """`in 12 s`: what undo.js counts down."""
+    shown = _time(when, "left", words.until(when, _now(context)) if when > _now(context) else "now")
+    return format_html('<span class="left">{}</span>', shown)
+
+
+@register.simple_tag(takes_context=True)
 def clock(context: Any, when: datetime | None) -> SafeString | str:
-    """`10:01:03`, with the day when it is not today. landed.js shows it in the reader's own time zone."""
+    """`10:01:03`, with the day when it is not today: in the time zone that the reader chose. While they chose none it
+    is UTC, and landed.js shows it in the browser's (`data-clock`)."""
     if when is None:
         return ""
-    utc = when.astimezone(UTC)
-    same_day = utc.date() == _now(context).astimezone(UTC).date()
-    return _time(when, "clock", f"{utc:%H:%M:%S}" if same_day else f"{utc:%Y-%m-%d %H:%M}")
+    chosen = comfort.zone()
+    # `data-zoned`: it is the reader's own already.
+    return _time(when, "zoned" if chosen else "clock", comfort.clock(when, _now(context), chosen or UTC))

@@ -3,9 +3,11 @@
 Opening it changes nothing; taking it is a button.
 """
 
+from collections.abc import Mapping
 from typing import Any
 
 from django.contrib import messages
+from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
@@ -14,19 +16,24 @@ from actions.errors import LandedError
 from actions.models import Intent
 from reconciliation import checks
 from reconciliation.forms import CommentForm, DecisionForm
-from reconciliation.models import Choice, Review
-from reconciliation.reviews import claiming, commenting, deciding, options, orphans
-from reconciliation.views import facts, money, orphan, refusals, timeline
+from reconciliation.models import Check, Choice, Review
+from reconciliation.reviews import claiming, commenting, deciding, drafts, options, orphans
+from reconciliation.views import (
+    attachments,
+    correction,
+    customer_words,
+    enquiry,
+    facts,
+    handling,
+    money,
+    orphan,
+    timeline,
+    typed,
+)
 from reconciliation.views import stops as stops_page
 from reconciliation.views.frame import DeskRequest, action, page, show
 from reconciliation.views.orphan import EntryForm
 from reconciliation.views.refusals import Refusal
-
-DECIDED = {
-    "effective": "It has taken effect.",
-    "undo_window": "It takes effect when the time to undo it is over.",
-    "second_person": "A second, different person has to agree before it takes effect.",
-}
 
 
 def find(review_id: int) -> Review:
@@ -69,14 +76,21 @@ def release(request: DeskRequest, review_id: int) -> HttpResponse:
 @action
 def check(request: DeskRequest, review_id: int) -> HttpResponse:
     """Looks now. Network: nothing here may run inside a transaction."""
-    intent = _intent_of(find(review_id))
+    before = find(review_id)
+    intent = _intent_of(before)
     try:
         found = checks.check_by_person(intent.pk, person=request.user)
     except LandedError as refused:
         messages.warning(request, refused.message)
     else:
-        messages.success(request, f"Looked just now: {found.get_verdict_display()}.")
-    return redirect("case", review_id)
+        same = (found.verdict, found.facts_digest) == (before.verdict, before.facts_digest)
+        messages.success(request, _saw(found, same=same))
+    return stay(request, review_id)
+
+
+def _saw(found: Check, *, same: bool) -> str:
+    details = "".join(f" {detail[:1].upper()}{detail[1:]}." for detail in timeline.check_details(found, {}))
+    return f"Looked just now: {found.get_verdict_display()}.{details}{' Nothing has changed.' if same else ''}"
 
 
 @action
@@ -86,7 +100,8 @@ def comment(request: DeskRequest, review_id: int) -> HttpResponse:
     if not form.is_valid():
         return _show(request, review, comment_form=form, status=422)
     commenting.comment(review_id, person=request.user, text=form.cleaned_data["text"])
-    return redirect("case", review_id)
+    drafts.keep(review_id, person=request.user, comment="")
+    return stay(request, review_id)
 
 
 @action
@@ -98,13 +113,16 @@ def decide(request: DeskRequest, review_id: int) -> HttpResponse:
     form = DecisionForm(request.POST, intent=review.intent)
     if not form.is_valid():
         return _show(request, review, form=form, status=422)
+    ballot = form.ballot()
     try:
-        decided = deciding.decide(review_id, person=request.user, **form.ballot())
+        decided = deciding.decide(review_id, person=request.user, **ballot)
     except LandedError as refused:
-        return _show(request, find(review_id), form=form, refusal=refusals.words(refused))
-    label = Choice(decided.decision.choice).label
-    messages.success(request, f"Decided: {label}. {DECIDED[decided.state]}")
-    return redirect("case", review_id)
+        if (made := handling.made_already(request, review, ballot)) is not None:
+            return made
+        refusal = handling.refusal_of(refused, request.user)
+        return _show(request, find(review_id), form=form, refusal=refusal)
+    drafts.keep(review_id, person=request.user, note="")
+    return handling.decided(request, review, decided)
 
 
 def _decide_entry(request: DeskRequest, review: Review) -> HttpResponse:
@@ -115,13 +133,16 @@ def _decide_entry(request: DeskRequest, review: Review) -> HttpResponse:
     if form.names_another:
         refusal = orphan.LOOK_FIRST if _names_one(review, form) else orphan.NO_SUCH_INTENT
         return _show(request, review, entry_form=form, refusal=refusal)
+    ballot = form.ballot()
     try:
-        decided = orphans.decide(review.pk, person=request.user, **form.ballot())
+        decided = orphans.decide(review.pk, person=request.user, **ballot)
     except LandedError as refused:
-        return _show(request, find(review.pk), entry_form=form, refusal=refusals.words(refused))
-    label = Choice(decided.decision.choice).label
-    messages.success(request, f"Decided: {label}. {DECIDED[decided.state]}")
-    return redirect("case", review.pk)
+        if (made := handling.made_already(request, review, ballot)) is not None:
+            return made
+        refusal = handling.refusal_of(refused, request.user)
+        return _show(request, find(review.pk), entry_form=form, refusal=refusal)
+    drafts.keep(review.pk, person=request.user, note="")
+    return handling.decided(request, review, decided)
 
 
 def _names_one(review: Review, form: EntryForm) -> bool:
@@ -142,6 +163,7 @@ def _show(
     entry_form: EntryForm | None = None,
     comment_form: CommentForm | None = None,
     refusal: Refusal | None = None,
+    file_fault: str = "",
     status: int = 200,
 ) -> HttpResponse:
     now, person, intent = times.now(), request.user, review.intent
@@ -169,21 +191,51 @@ def _show(
         "pending": pending,
         "waits": pending is not None or (vote is not None and vote.person_id == person.pk),
         "events": known.events if known else timeline.of_review(review),
-        "form": form or _fresh_form(intent, known),
-        "comment_form": comment_form
-        or CommentForm(number=number, initial={"text": _unsaved(form or entry_form, refusal)}),
+        "form": form or _fresh_form(intent, known, typed.besides(request, review)),
+        "comment_form": comment_form or _comment_form(number, _unsaved(form or entry_form, refusal)),
         "refusal": refusal,
         "lefts": money.open_of(intent),
+        "files": attachments.of_review(review, person, fault=file_fault),
+        "customer": customer_words.told(intent, known, review, now) if intent and known else "",
+        "enquiry": enquiry.text(intent, known) if intent and known else "",
     }
+    context |= correction.proposal_of(intent, person) | handling.context_of(review, person, now)
     if intent is None:
         context |= orphan.context_of(review, person, entry_form)
         vote = context["vote"]
         context["waits"] = context["pending"] is not None or (vote is not None and vote.person_id == person.pk)
+    _remember(context, review, person)
     return show(request, "case.html", context, status=refusal.status if refusal else status)
 
 
-def _fresh_form(intent: Intent | None, known: facts.Known | None) -> DecisionForm:
-    return DecisionForm(intent=intent, entry=facts.only(known.candidates) if known else None)
+def stay(request: DeskRequest, review_id: int, *, file_fault: str = "") -> HttpResponse:
+    """The case after a step that decides nothing, in place: what was typed for the decision came along and stays.
+    `file_fault`: why a file was not added."""
+    if not request.htmx and not file_fault:
+        return redirect("case", review_id)
+    return _show(request, find(review_id), file_fault=file_fault, status=422 if file_fault else 200)
+
+
+def _remember(context: dict[str, Any], review: Review, person: User) -> None:
+    """Puts back what the person had begun to write, and has it kept while they go on."""
+    begun = drafts.of(review, person=person)
+    orphan_form = context["orphan"]["form"] if "orphan" in context else None
+    typed.remember(orphan_form or context["form"], "note", review, text=begun.note)
+    typed.remember(context["comment_form"], "text", review, text=begun.comment)
+
+
+def _fresh_form(intent: Intent | None, known: facts.Known | None, begun: Mapping[str, Any]) -> DecisionForm:
+    form = DecisionForm(intent=intent, entry=facts.only(known.candidates) if known else None)
+    form.initial = {**form.initial, **begun}
+    return form
+
+
+def _comment_form(number: int, unsaved: str) -> CommentForm:
+    form = CommentForm(number=number, initial={"text": unsaved})
+    if unsaved:
+        # Another field than the one on the page, which would be kept as it is, and empty.
+        form.fields["text"].widget.attrs["id"] = f"id_comment_{number}_kept"
+    return form
 
 
 def _unsaved(form: DecisionForm | EntryForm | None, refusal: Refusal | None) -> str:

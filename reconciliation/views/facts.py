@@ -1,29 +1,24 @@
 """What is known about a case or an intent, fetched once for its page. A fixed number of queries."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from django.contrib.auth.models import User
+from django.db.models import Case, Count, F, Sum, When
 
 from actions import policy, subjects
-from actions.models import Evidence, EvidenceKind, Intent
+from actions.models import Attempt, Intent
 from reconciliation.models import Check, Choice, ClosedHow, Decision, LedgerEntry, Purpose, Review
 from reconciliation.reviews import claiming, pending
 from reconciliation.views import comparing, timeline
-from reconciliation.views.timeline import Event
+from reconciliation.views.comparing import Candidate
+from reconciliation.views.doings import Event
+from reconciliation.views.raw import Piece
 
-# What machines said and saw; notes and comments stand in the timeline.
-RAW = (
-    EvidenceKind.REQUEST,
-    EvidenceKind.ANSWER,
-    EvidenceKind.PAGE,
-    EvidenceKind.REPORT,
-    EvidenceKind.WEBHOOK,
-    EvidenceKind.OUTSIDE,
-)
-MOST_EVIDENCE, MOST_RELATIVES = 20, 10
+MOST_RELATIVES = 10
+_PART = 10**6
 
 # What a recommendation means, said first.
 LIKELY = {
@@ -50,22 +45,24 @@ DECIDED = {
 
 
 @dataclass(frozen=True)
-class Candidate:
-    """A ledger entry beside the intent. `eligible`: the newest look says that it may be the intent's own."""
-
-    entry: LedgerEntry
-    rows: list[comparing.Row]
-    eligible: bool
-    differs: str
-
-
-@dataclass(frozen=True)
 class Holding:
-    """Who has the case. `until` is set while somebody has it."""
+    """Who has the case: by a lease, `until` when; or for good, as its owner."""
 
     state: Literal["mine", "other", "free", "closed"]
     holder: User | None = None
     until: datetime | None = None
+
+
+@dataclass(frozen=True)
+class Total:
+    """What the other intents of a family come to: `2 refunds confirmed, € 70.00`."""
+
+    number: int
+    kind: str
+    status: str
+    disputed: bool
+    amount_minor: int | None
+    currency: str
 
 
 @dataclass(frozen=True)
@@ -74,42 +71,69 @@ class Known:
 
     candidates: list[Candidate]
     others: list[Candidate]
+    tables: list[comparing.Table]
+    other_tables: list[comparing.Table]
+    agreement: str
+    attempts: list[Attempt]
     newest: Check | None
     newest_details: list[str]
     can_look_up: bool
     events: list[Event]
-    evidence: list[Evidence]
-    evidence_left_out: bool
+    rest: list[Piece]
     relatives: list[Intent]
+    totals: list[Total]
 
 
 def about(intent: Intent) -> Known:
-    newest = intent.checks.order_by("-position").first()
-    found = [_candidate(intent, entry, newest) for entry in comparing.entries_for(intent)]
-    evidence = list(intent.evidence.filter(kind__in=RAW).order_by("-pk")[: MOST_EVIDENCE + 1])
+    attempts = list(Attempt.objects.filter(intent=intent).order_by("number"))
+    checks = list(Check.objects.filter(intent=intent).order_by("position"))
+    entries = comparing.entries_for(intent)
+    newest = checks[-1] if checks else None
+    eligible = set(newest.grounds_data.get("candidates", [])) if newest else set()
+    found = [comparing.candidate(intent, entry, eligible=entry.pk in eligible) for entry in entries]
+    candidates = [one for one in found if one.eligible]
+    others = [one for one in found if not one.eligible]
+    told = timeline.of_intent(intent, attempts=attempts, checks=checks, entries=entries)
     return Known(
-        candidates=[c for c in found if c.eligible],
-        others=[c for c in found if not c.eligible],
+        candidates=candidates,
+        others=others,
+        tables=comparing.tables(candidates),
+        other_tables=comparing.tables(others),
+        agreement=comparing.agreement(candidates[0]) if len(candidates) == 1 else "",
+        attempts=attempts,
         newest=newest,
-        newest_details=timeline.check_details(newest) if newest else [],
+        newest_details=timeline.check_details(newest, {}) if newest else [],
         can_look_up=policy.can_look_now(policy.read(intent.policy.text)) and intent.first_maybe_sent_at is not None,
-        events=timeline.of_intent(intent),
-        evidence=evidence[:MOST_EVIDENCE],
-        evidence_left_out=len(evidence) > MOST_EVIDENCE,
+        events=told.events,
+        rest=told.rest,
         relatives=relatives(intent),
+        totals=totals(intent),
     )
-
-
-def _candidate(intent: Intent, entry: LedgerEntry, newest: Check | None) -> Candidate:
-    rows = comparing.compare(intent, entry)
-    eligible = newest is not None and entry.pk in newest.grounds_data.get("candidates", [])
-    return Candidate(entry, rows, eligible, ", ".join(row.label.lower() for row in rows if row.same is False))
 
 
 def relatives(intent: Intent) -> list[Intent]:
     """The newest other intents of the subject's family."""
     found = Intent.objects.filter(family=intent.family).exclude(pk=intent.pk).select_related("kind", "agent")
     return list(found.order_by("-created_at")[:MOST_RELATIVES])
+
+
+def totals(intent: Intent) -> list[Total]:
+    """What all other intents of the family come to, by kind, status and currency: as settled, else as intended."""
+    others = Intent.objects.filter(family=intent.family).exclude(pk=intent.pk).order_by()
+    moved = Case(When(settled_amount_minor=None, then=F("amount_minor")), default=F("settled_amount_minor"))
+    code = Case(When(settled_currency="", then=F("currency")), default=F("settled_currency"))
+    groups = others.annotate(moved=moved, code=code).values("kind__title", "status", "disputed", "code")
+    # In two parts, each far from what a database's sum can hold.
+    parts = {"parts": Sum(F("moved") / _PART), "left": Sum(F("moved") % _PART)}
+    rows = groups.annotate(number=Count("pk"), **parts).order_by("kind__title", "status", "code")
+    return [
+        Total(row["number"], row["kind__title"], row["status"], row["disputed"], _whole(row), row["code"])
+        for row in rows
+    ]
+
+
+def _whole(row: Mapping[str, Any]) -> int | None:
+    return None if row["parts"] is None else int(row["parts"]) * _PART + int(row["left"])
 
 
 def blockers(review: Review) -> list[Intent]:
@@ -124,7 +148,8 @@ def holding(review: Review, person: User, now: datetime) -> Holding:
     if review.closed_at is not None:
         return Holding("closed")
     if review.holder is None or review.lease_until is None or review.lease_until < now:
-        return Holding("free")
+        theirs = review.owner_id is not None and review.owner_id != person.pk
+        return Holding("other", review.owner) if theirs else Holding("free")
     mine = claiming.holds(review, person, now)
     return Holding("mine" if mine else "other", review.holder, review.lease_until)
 

@@ -15,6 +15,7 @@ from django_htmx.middleware import HtmxDetails
 
 from actions import times
 from reconciliation.reviews import people
+from reconciliation.views import watching
 
 P = ParamSpec("P")
 
@@ -66,9 +67,28 @@ def action(view: PageView[P]) -> View[P]:
     return cast(View[P], guarded)
 
 
+def own(view: PageView[P]) -> View[P]:
+    """What somebody keeps for themselves alone, and that decides nothing: POST only, for everybody who may read."""
+
+    @wraps(view)
+    def guarded(request: HttpRequest, *args: P.args, **kwargs: P.kwargs) -> HttpResponse:
+        if request.method != "POST":
+            return HttpResponseNotAllowed(["POST"])
+        if not request.user.is_authenticated:
+            return _login(request, back_to=_page_of(kwargs))
+        if not people.may_read(request.user):
+            raise PermissionDenied(NO_DESK)
+        return _private(view(cast(DeskRequest, request), *args, **kwargs))
+
+    return cast(View[P], guarded)
+
+
 def show(request: DeskRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """Renders a page with what every page is told: the database's time, and whether this person may act."""
-    common = {"now": times.now(), "may_decide": people.may_decide(request.user)}
+    common: dict[str, Any] = {"now": times.now(), "may_decide": people.may_decide(request.user)}
+    if not request.htmx or request.htmx.boosted:
+        # A whole page, not a piece of one: what was decided a moment ago can be taken back from it.
+        common["undos"] = watching.told(request)
     return render(request, template, common | dict(context), status=status)
 
 

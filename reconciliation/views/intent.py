@@ -4,9 +4,9 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse
 
-from actions import history
+from actions import history, times
 from actions.models import Intent
-from reconciliation.views import facts, money
+from reconciliation.views import correction, customer_words, enquiry, facts, handling, money
 from reconciliation.views.frame import DeskRequest, page, show
 
 
@@ -17,14 +17,20 @@ def intent(request: DeskRequest, intent_id: UUID) -> HttpResponse:
     if found is None:
         raise Http404("There is no such intent.")
     reviews = list(found.reviews.prefetch_related("reasons").order_by("-pk"))
+    now = times.now()
+    known, open_review = facts.about(found), next((review for review in reviews if review.closed_at is None), None)
     context = {
         "here": "intents",
         "intent": found,
-        "known": facts.about(found),
-        "open_review": next((review for review in reviews if review.closed_at is None), None),
+        "known": known,
+        "open_review": open_review,
+        "customer": customer_words.told(found, known, open_review, now),
+        "enquiry": enquiry.text(found, known),
         "closed_reviews": [review for review in reviews if review.closed_at is not None],
         "matches": list(found.matches.filter(released_at__isnull=True).select_related("entry").order_by("pk")),
         "faults": history.faults(found),
         "lefts": money.open_of(found),
     }
+    context |= correction.proposal_of(found, request.user) | handling.open_context(found, request.user, now)
+    context |= handling.open_context(found, request.user, times.now())
     return show(request, "intent.html", context)

@@ -56,7 +56,7 @@ class EntryFilter(forms.Form):
 
 @page
 def ledger(request: DeskRequest) -> HttpResponse:
-    form = EntryFilter(request.GET)
+    form, now = EntryFilter(request.GET), times.now()
     form.is_valid()  # what is not understood filters nothing
     asked = form.cleaned_data
     tab = request.GET.get("tab", "all")
@@ -73,7 +73,8 @@ def ledger(request: DeskRequest) -> HttpResponse:
         "query": query,
         "filtered": bool(kept),
         "empty": EMPTY[tab],
-        "behind": look_back.behind(times.now()),
+        "behind": look_back.behind(now),
+        "catching_up": look_back.catching_up(now),
     }
     return show(request, "ledger.html", context)
 

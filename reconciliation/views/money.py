@@ -1,9 +1,9 @@
 """Money left to do: what has to come back, or is still to be sent, after somebody established what happened."""
 
-import csv
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from itertools import chain
 from typing import Any
 
 from django import forms
@@ -19,16 +19,14 @@ from actions.models import Intent
 from reconciliation.models import Difference, LeftToDo
 from reconciliation.reviews import differences
 from reconciliation.templatetags.desk import person as name_of
-from reconciliation.views import paging, refusals
+from reconciliation.views import csv_out, paging, refusals
 from reconciliation.views.frame import DeskRequest, action, page, show
 from reconciliation.views.names import names_of
 from reconciliation.views.paging import Page
 from reconciliation.views.refusals import Refusal
 
 MOST_RESOLVED = 20
-MOST_EXPORTED = 10_000
-# A spreadsheet takes these for a formula, or leaves them out (OWASP, CSV injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\x00")
+MOST_EXPORTED = csv_out.MOST + 1
 COLUMNS = ("what", "amount", "currency", "order", "kind", "intent", "entry", "since", "decided by")
 COLUMNS_WHEN_DONE = ("resolved", "resolved by", "note")
 
@@ -163,40 +161,24 @@ def open_of(intent: Intent | None) -> list[Row]:
 @page
 def money_csv(request: DeskRequest) -> HttpResponse:
     """Everything open and what was resolved lately, for a spreadsheet."""
-    answer = HttpResponse(content_type="text/csv; charset=utf-8")
-    answer.headers["Content-Disposition"] = f'attachment; filename="money-{times.now():%Y-%m-%d}.csv"'
-    answer.headers["X-Content-Type-Options"] = "nosniff"
-    writer = csv.writer(answer)
-    writer.writerow([*COLUMNS, *COLUMNS_WHEN_DONE])
     done = _with_relations(Difference.objects.filter(resolved_at__isnull=False)).order_by("-resolved_at", "-pk")
-    for found in (differences.open_ones(), done):
-        writer.writerows(_cells(row) for row in rows(list(found[:MOST_EXPORTED])))
-    return answer
+    found = chain(*(rows(list(part[:MOST_EXPORTED])) for part in (differences.open_ones(), done)))
+    return csv_out.whole("money", [*COLUMNS, *COLUMNS_WHEN_DONE], map(_cells, found), now=times.now())
 
 
-def _cells(row: Row) -> Iterable[str]:
+def _cells(row: Row) -> Sequence[str]:
     left = row.left
-    try:
-        amount = "" if left.amount_minor is None else amounts.to_text(left.amount_minor, left.currency)
-    except amounts.BadAmount:
-        amount = f"{left.amount_minor} minor units"
-    told = (
+    return (
         LeftToDo(left.what).label,
-        amount,
+        csv_out.amount(left.amount_minor, left.currency),
         left.currency,
         left.intent.subject,
         left.intent.kind.title,
         str(left.intent_id),
         left.entry.entry_id if left.entry else "",
-        f"{left.opened_at:%Y-%m-%dT%H:%M:%SZ}",
+        csv_out.time(left.opened_at),
         row.decided_by,
-        f"{left.resolved_at:%Y-%m-%dT%H:%M:%SZ}" if left.resolved_at else "",
+        csv_out.time(left.resolved_at),
         row.resolved_by,
         row.note,
     )
-    return [harmless(cell) for cell in told]
-
-
-def harmless(cell: str) -> str:
-    """A text that no spreadsheet runs: what it would take for a formula begins with an apostrophe."""
-    return f"'{cell}" if cell.startswith(_FORMULA) else cell

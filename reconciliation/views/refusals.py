@@ -57,7 +57,7 @@ def words(refused: LandedError) -> Refusal:
     owner = refused.details.get("owner") or refused.details.get("by")
     until = refused.details.get("until")
     return Refusal(
-        title=_TITLES.get(kind, refused.title),
+        title=str(refused.details.get("words") or _TITLES.get(kind, refused.title)),
         text=" ".join(filter(None, [own, _TEXTS.get(kind, "")])),
         status=_STATUS.get(kind, 409),
         owner=owner if isinstance(owner, User) else None,

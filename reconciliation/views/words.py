@@ -11,6 +11,8 @@ from actions.connectors.base import LOOK_UP_REASONS, REASONS
 from actions.models import Attempt, ClosedBy, Evidence, Result
 from actions.reasons import Reason
 from actions.statuses import Actor
+from reconciliation.views import comfort
+from reconciliation.words import Verdict
 
 NO_BREAK = "\N{NO-BREAK SPACE}"
 
@@ -54,12 +56,28 @@ DIFFERENCES: Mapping[str, str] = {
     "settles_another": "it settles another intent already",
 }
 
+# What many looks in a row saw (`11 more looks, all too early`); the long words stand beside the first and the last.
+SEEN_BRIEFLY: Mapping[str, str] = {
+    Verdict.MATCH: "all showing it",
+    Verdict.PENDING: "all showing it as pending",
+    Verdict.PARTIAL: "all showing less",
+    Verdict.MISMATCH: "all showing something else",
+    Verdict.AMBIGUOUS: "all with several candidates",
+    Verdict.DUPLICATE: "all showing it more than once",
+    Verdict.ABSENT: "all without it",
+    Verdict.TOO_EARLY: "all too early",
+    Verdict.UNAVAILABLE: "none of which could read the ledger",
+}
+
 
 def amount(minor: int | None, currency: str) -> str:
-    """64000, "EUR" → `€ 640.00`, with separators of thousands and a space that doesn't break."""
+    """64000, "EUR" → `€ 640.00`, with separators of thousands and a space that doesn't break; or as the reader's
+    locale has it, when they chose one."""
     if minor is None:
         return "—"
     try:
+        if locale := comfort.locale():
+            return comfort.amount(minor, currency, locale)
         whole, dot, decimals = money.to_text(minor, currency).partition(".")
         symbol = get_currency_symbol(currency, locale="en")
     except (money.BadAmount, UnknownLocaleError):
@@ -74,6 +92,13 @@ def span(between: timedelta) -> str:
         if seconds < below:
             return f"{seconds // size}{NO_BREAK}{unit}"
     return f"{seconds // 86_400}{NO_BREAK}d"
+
+
+def size(octets: int) -> str:
+    """`812 bytes`, `41 kB`, `2.3 MB`: of a file."""
+    if octets < 1_000:
+        return f"{octets}{NO_BREAK}bytes"
+    return f"{octets / 1_000:.0f}{NO_BREAK}kB" if octets < 1_000_000 else f"{octets / 1_000_000:.1f}{NO_BREAK}MB"
 
 
 def until(when: datetime, now: datetime) -> str:

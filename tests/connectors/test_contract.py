@@ -102,21 +102,26 @@ class _ObjectsInCodes(Stripe):
 
 
 class _LooksBackAtOnePageOnly(HttpJson):
-    def look_back(self, target, fetch, *, since):
-        yield next(super().look_back(target, fetch, since=since))
+    def look_back(self, target, fetch, *, since, **behind):
+        yield next(super().look_back(target, fetch, since=since, **behind))
+
+
+class _BeginsAnewWhateverTheCursor(HttpJson):
+    def look_back(self, target, fetch, *, since, cursor=None):
+        yield from super().look_back(target, fetch, since=since)
 
 
 class _WritesWhileItLooksBack(HttpJson):
-    def look_back(self, target, fetch, *, since):
+    def look_back(self, target, fetch, *, since, **behind):
         yield from super().look_back(
-            target, lambda call: fetch(replace(call, method="POST", body=b"x=1")), since=since
+            target, lambda call: fetch(replace(call, method="POST", body=b"x=1")), since=since, **behind
         )
 
 
 class _TakesABrokenLookBackForAWholeOne(HttpJson):
-    def look_back(self, target, fetch, *, since):
+    def look_back(self, target, fetch, *, since, **behind):
         try:
-            yield from super().look_back(target, fetch, since=since)
+            yield from super().look_back(target, fetch, since=since, **behind)
         except LookupFailed:
             return
 
@@ -230,9 +235,11 @@ class _TellsItsSecret(Stripe):
             _LooksBackAtOnePageOnly(),
             {
                 contract.optional.a_look_back_follows_every_page_and_only_reads,
+                contract.optional.a_look_back_goes_on_behind_any_page,
                 contract.optional.a_look_back_that_breaks_is_not_complete,
             },
         ),
+        (_BeginsAnewWhateverTheCursor(), {contract.optional.a_look_back_goes_on_behind_any_page}),
         (_WritesWhileItLooksBack(), {contract.optional.a_look_back_follows_every_page_and_only_reads}),
         (_TakesABrokenLookBackForAWholeOne(), {contract.optional.a_look_back_that_breaks_is_not_complete}),
         (_SendsSomethingWhileItLooks(), {contract.optional.a_look_before_sending_only_reads}),

@@ -12,6 +12,7 @@ from django.db.models import F
 from actions import triggers
 from actions.models import Attempt, Evidence, Intent, Observation, PolicySnapshot, Stop, Transition
 from reconciliation.models import (
+    Attachment,
     Check,
     Comment,
     Decision,
@@ -24,7 +25,7 @@ from reconciliation.models import (
 )
 from tests.core.life import whole_life
 from tests.core.test_constraints import entry, match
-from tests.factories import make_intent
+from tests.factories import make_intent, make_person
 
 pytestmark = pytest.mark.django_db
 
@@ -39,7 +40,10 @@ NEVER_CHANGED: list[type[models.Model]] = [
     ReviewReason,
 ]
 # ... and these, of which some columns live on, but no row ever goes.
-NEVER_DELETED = [*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review, Stop, Delivery, Difference]
+NEVER_DELETED = [
+    *(*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review, Stop, Delivery, Difference),
+    Attachment,
+]
 
 
 def refused(act: Callable[[], object]) -> bool:
@@ -76,6 +80,17 @@ def one_of_each() -> Intent:
     )
     Difference.objects.create(
         intent=intent, what="recover", amount_minor=100, currency="EUR", opened_at=intent.created_at
+    )
+    Attachment.objects.create(
+        review=intent.reviews.all()[0],
+        intent=intent,
+        person=make_person(),
+        name="statement.txt",
+        media_type="text/plain",
+        size=1,
+        digest="x",
+        content=b"x",
+        at=intent.created_at,
     )
     return intent
 
@@ -158,6 +173,14 @@ FIXED = {
         ("created_at", "2020-01-01T00:00:00Z"),
     ],
     LedgerEntry: [("book", "bank"), ("entry_id", "x")],
+    Attachment: [
+        ("name", "other.txt"),
+        ("media_type", "text/html"),
+        ("size", 2),
+        ("digest", "y"),
+        ("content", b"y"),
+        ("intent", None),
+    ],
     Match: [
         ("role", "not_ours"),
         ("entry_state", "pending"),
@@ -199,6 +222,7 @@ def test_what_lives_on_can_change() -> None:
     assert not refused(lambda: Evidence.objects.update(text="", erased_at=F("created_at")))
     assert not refused(lambda: LedgerEntry.objects.update(state="final", last_seen_at=F("first_seen_at")))
     assert not refused(lambda: Match.objects.update(released_at=F("at"), released_by="person:1"))
+    assert not refused(lambda: Attachment.objects.update(content=None, erased_at=F("at")))
 
 
 def test_every_protected_table_has_its_triggers() -> None:

@@ -150,6 +150,14 @@ def test_anything_less_is_ambiguous(short_of: dict[str, Any]) -> None:
     assert (found.verdict, found.candidates, found.entry) == (Verdict.AMBIGUOUS, (1,), None)
 
 
+@pytest.mark.parametrize("fields", [{}, {"amount_minor": None, "currency": ""}, {"booked_at": None}])
+def test_a_type_that_nobody_knows_with_our_money_is_no_absence(fields: dict[str, Any]) -> None:
+    found = judge(FACTS, [unkeyed(role="unknown", **fields)], LATE)
+    assert (found.verdict, found.candidates, found.entry) == (Verdict.AMBIGUOUS, (1,), None)
+    assert "type" in found.differs
+    assert judge(FACTS, [unkeyed(1), unkeyed(2, role="unknown")], LATE).verdict is Verdict.AMBIGUOUS
+
+
 def test_two_entries_without_a_key_are_ambiguous_although_one_fits() -> None:
     assert judge(FACTS, [unkeyed(1), unkeyed(2)], LATE).verdict is Verdict.AMBIGUOUS
     assert judge(FACTS, [unkeyed(1), unkeyed(2, amount_minor=1)], LATE).verdict is Verdict.AMBIGUOUS
@@ -177,7 +185,8 @@ def test_when_we_do_not_know_when_it_was_sent_the_time_can_t_fit() -> None:
         {"taken": True},
         {"role": "reversal"},
         {"role": "fee"},
-        {"role": "unknown"},
+        {"role": "unknown", "amount_minor": 4_999},
+        {"role": "unknown", "booked_at": SENT - timedelta(seconds=61), "known_before": True},
         {"state": "failed"},
         {"booked_at": SENT - timedelta(seconds=61), "known_before": True},
         {"booked_at": SENT - timedelta(days=3), "amount_minor": 4_999},

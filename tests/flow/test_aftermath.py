@@ -3,6 +3,7 @@
 import pytest
 
 from actions.models import Downstream, Intent, Kind, SettledBy
+from actions.outcomes import relook_lot
 from actions.statuses import Status
 from reconciliation.models import Match, MatchRole, ReasonCode, Review, Verdict
 from tests.flow.test_finding_the_truth import add_entry
@@ -43,13 +44,33 @@ def test_what_an_answer_confirmed_is_looked_up_once_and_tied_to_its_entry(world:
         ("above_limit", "50.00", False),
         ("above_limit", "600.00", True),
         ("all", "5.00", True),
+        ("share", "600.00", None),
     ],
 )
-def test_a_kind_says_which_of_them(world: World, relook: str, amount: str, looked_up: bool) -> None:
-    Kind.objects.update(relook=relook)
+def test_a_kind_says_which_of_them(world: World, relook: str, amount: str, looked_up: bool | None) -> None:
+    Kind.objects.update(relook=relook, relook_percent=50 if relook == "share" else None)
     intent = world.propose("order-2", amount)
     world.send()
+    if looked_up is None:
+        looked_up = relook_lot(intent) < 50
     assert (world.read(intent).next_check_at is not None) is looked_up
+
+
+@pytest.mark.parametrize(
+    ("relook", "percent", "amount"), [("share", 99, "50.00"), ("above_limit", None, "600.00"), ("all", None, "5.00")]
+)
+def test_a_look_afterwards_that_the_book_contradicts_is_a_contradiction(
+    world: World, relook: str, percent: int | None, amount: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("actions.outcomes.relook_lot", lambda _: 98)
+    Kind.objects.update(relook=relook, relook_percent=percent)
+    intent = world.propose("order-11", amount)
+    world.send()
+    found = world.read(intent)
+    assert (found.status, found.next_check_at is not None) == (Status.CONFIRMED, True)
+    add_entry(world, "order-11", **own(intent, amount_minor=found.amount_minor, type="refund", status="succeeded"))
+    assert world.check(intent).verdict == Verdict.DUPLICATE
+    assert contradictions(intent) == [ReasonCode.CONTRADICTION]
 
 
 def test_a_book_that_never_shows_it_contradicts_the_answer_but_only_as_often_as_absences_are_asked_for(

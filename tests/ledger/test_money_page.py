@@ -11,7 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from actions import times
 from actions.models import Intent, Kind
 from reconciliation.models import Choice, Difference, LeftToDo
-from reconciliation.views.money import harmless
+from reconciliation.views.csv_out import harmless
 from tests import factories
 from tests.ledger.books import confirmed, decide, make_entry, orphan
 from tests.pages.cases import log_in, text_of

@@ -1,8 +1,5 @@
 """In a real browser: login, queue, case, decision, with nothing that the content security policy objects to."""
 
-import os
-import shutil
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -10,55 +7,34 @@ import pytest
 from actions.models import Intent
 from reconciliation.models import Review
 from tests import factories
+from tests.browsing import Console, log_in
 from tests.flow.world import World
 from tests.ledger.books import orphan
 from tests.pages.cases import make_held
 from tests.pages.test_deciding_page import high_value
 
-playwright = pytest.importorskip("playwright.sync_api")
-CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser") or shutil.which("google-chrome")
-FLAGS = ["--no-sandbox", "--disable-quic", "--disable-background-networking", "--no-first-run"]
 PASSWORD = "correct horse 1"
 
-pytestmark = [
-    pytest.mark.skipif(CHROMIUM is None, reason="needs chromium"),
-    pytest.mark.django_db(transaction=True),
-]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture
-def browser() -> Iterator[Any]:
-    # Playwright's sync API runs an event loop in this thread, which Django takes for an async context.
-    os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"] = "1"
-    with playwright.sync_playwright() as started:
-        found = started.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield found
-        found.close()
-    del os.environ["DJANGO_ALLOW_ASYNC_UNSAFE"]
+def console() -> Console:
+    return Console()
 
 
 @pytest.fixture
-def complaints() -> list[str]:
-    """What the browser's console said, above all about the policy."""
-    return []
-
-
-@pytest.fixture
-def page(browser: Any, complaints: list[str], live_server: Any) -> Any:
+def page(new_context: Any, console: Console) -> Any:
     person = factories.make_person("reviewer", username="mara", first_name="Mara")
     person.set_password(PASSWORD)
     person.save()
-    found = browser.new_page(base_url=live_server.url, viewport={"width": 1440, "height": 900})
-    found.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
-    found.on("pageerror", lambda error: complaints.append(str(error)))
-    found.goto("/")
-    found.fill("[name=username]", "mara")
-    found.fill("[name=password]", PASSWORD)
-    found.click("main button")
+    found = new_context(viewport={"width": 1440, "height": 900}).new_page()
+    console.listen(found)
+    log_in(found, "mara", PASSWORD)
     return found
 
 
-def test_from_the_login_to_a_decision(world: World, page: Any, complaints: list[str]) -> None:
+def test_from_the_login_to_a_decision(world: World, page: Any, console: Console) -> None:
     intent, review = high_value(world)
     page.goto("/")
     page.click("text=Refund")
@@ -78,12 +54,10 @@ def test_from_the_login_to_a_decision(world: World, page: Any, complaints: list[
     assert page.url.endswith(f"/reviews/{review.pk}/")
     page.go_back()  # what was done on the page left no steps behind in the browser's history
     page.wait_for_selector("nav.tabs")
-    assert complaints == []
+    assert console.lines == []
 
 
-def test_a_stale_page_shows_the_new_facts_and_keeps_what_was_typed(
-    world: World, page: Any, complaints: list[str]
-) -> None:
+def test_a_stale_page_shows_the_new_facts_and_keeps_what_was_typed(world: World, page: Any, console: Console) -> None:
     intent, review = high_value(world)
     page.set_viewport_size({"width": 390, "height": 600})
     page.goto(f"/reviews/{review.pk}/")
@@ -99,7 +73,7 @@ def test_a_stale_page_shows_the_new_facts_and_keeps_what_was_typed(
     assert page.input_value("[name=note]") == "a long thought"
     assert page.locator("table.facts").count() == 2
     page.wait_for_function("document.querySelector('#main [role=alert]').getBoundingClientRect().top >= 0")
-    assert [said for said in complaints if "409" not in said] == []
+    assert console.besides("409") == []
     assert Intent.objects.get(pk=intent.pk).status == "unknown"
 
 
@@ -114,30 +88,28 @@ def test_enter_in_a_field_decides_nothing(world: World, page: Any) -> None:
     assert Review.objects.get(pk=review.pk).closed_at is None
 
 
-def test_it_works_without_javascript(browser: Any, page: Any, live_server: Any) -> None:
+def test_it_works_without_javascript(new_context: Any, page: Any) -> None:
     review = make_held()
     state = page.context.storage_state()
-    context = browser.new_context(base_url=live_server.url, java_script_enabled=False, storage_state=state)
-    plain = context.new_page()
+    plain = new_context(java_script_enabled=False, storage_state=state).new_page()
     plain.goto(f"/reviews/{review.pk}/")
     plain.click("text=Take this case")
     assert "held by you until" in plain.inner_text("main")
     plain.select_option("[name=reason]", "not_justified")
     plain.click("button[value=reject]")
     assert "Rejected: it is not sent." in plain.inner_text("main")
-    context.close()
 
 
 def test_new_cases_are_told_without_moving_anything(page: Any) -> None:
     make_held()
     page.goto("/")
-    before = page.locator("tbody tr").first.bounding_box()
+    before = page.locator("#main tbody tr").first.bounding_box()
     make_held()
-    page.evaluate("htmx.ajax('GET', document.querySelector('#news').getAttribute('hx-get'), '#news')")
-    page.wait_for_selector("text=1 new case — show")
-    assert page.locator("tbody tr").first.bounding_box() == before
-    page.click("text=1 new case — show")
-    page.wait_for_function("document.querySelectorAll('tbody tr').length === 2")
+    page.evaluate("htmx.ajax('GET', document.querySelector('#pulse').getAttribute('hx-get'), {source: '#pulse'})")
+    page.wait_for_selector("text=1 new case: show")
+    assert page.locator("#main tbody tr").first.bounding_box() == before
+    page.click("text=1 new case: show")
+    page.locator("#main tbody tr").nth(1).wait_for()
 
 
 def test_eighteen_cases_fit_on_a_laptop_screen(page: Any) -> None:

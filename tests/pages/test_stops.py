@@ -331,7 +331,7 @@ def test_what_a_stop_held_says_so_in_its_case() -> None:
     place()
     review = Review.objects.get(intent=intent)
     client, _ = log_in()
-    assert "a stop applies to it" in text_of(client.get("/"))
+    assert "stop applies to it" in text_of(client.get("/"))
     page = text_of(client.get(f"/reviews/{review.pk}/"))
     assert "Somebody placed a stop on what it concerns." in page
     assert "A person stopped what concerns it." in page, "in the timeline"

@@ -71,5 +71,6 @@ def test_manage_py_sweep_says_what_it_changed(capsys: pytest.CaptureFixture[str]
     assert capsys.readouterr().out.splitlines() == [
         "actions: 0 changed",
         "reconciliation: 0 changed",
+        "e-mail: 0 notices sent",
         "rung: nothing",
     ]

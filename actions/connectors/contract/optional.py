@@ -106,7 +106,7 @@ def _failed_look(connector: _Looks, replies: list[Reply]) -> LookupFailed:
 _SINCE: Final = datetime(2026, 11, 30, 11, tzinfo=UTC)
 
 
-def _look_back(connector: _Back, replies: Iterable[Reply]) -> tuple[list[Call], Iterator[Page]]:
+def _look_back(connector: _Back, replies: Iterable[Reply], **behind: str) -> tuple[list[Call], Iterator[Page]]:
     asked: list[Call] = []
     rest = iter(replies)
 
@@ -115,7 +115,7 @@ def _look_back(connector: _Back, replies: Iterable[Reply]) -> tuple[list[Call], 
         asked.append(call)
         return next(rest)
 
-    return asked, connector.look_back(connector.example.target, fetch, since=_SINCE)
+    return asked, connector.look_back(connector.example.target, fetch, since=_SINCE, **behind)
 
 
 def _recent(connector: Connector) -> tuple[str, ...]:
@@ -135,6 +135,19 @@ def a_look_back_follows_every_page_and_only_reads(connector: Connector) -> None:
         ours = [entry for page in seen for entry in page.entries if entry.key == wanted.idempotency_key]
         same([(entry.role, entry.state) for entry in ours], [("effect", "final")], "the entries with its key")
         assert all(entry.entry_id for page in seen for entry in page.entries), "an entry without its id"
+
+
+def a_look_back_goes_on_behind_any_page(connector: Connector) -> None:
+    if isinstance(connector, LooksBack):
+        bodies = _recent(connector)
+        asked, pages = _look_back(connector, [reply(200, body) for body in bodies])
+        for position, page in enumerate(list(pages), start=1):
+            if page.after is None:
+                continue  # nothing is behind it, or this connector can't go on from there
+            assert position < len(bodies), "something is behind the last page"
+            again, rest = _look_back(connector, [reply(200, body) for body in bodies[position:]], cursor=page.after)
+            same([one.body for one in rest], list(bodies[position:]), "the pages behind another")
+            same([call.url for call in again], [call.url for call in asked[position:]], "what it asks for them")
 
 
 def a_look_back_that_breaks_is_not_complete(connector: Connector) -> None:
@@ -275,6 +288,7 @@ CHECKS: Final[tuple[Check, ...]] = (
     what_a_look_finds_is_said_in_plain_words,
     a_look_that_fails_lets_nothing_go,
     a_look_back_follows_every_page_and_only_reads,
+    a_look_back_goes_on_behind_any_page,
     a_look_back_that_breaks_is_not_complete,
     a_genuine_webhook_names_the_intent,
     a_webhook_that_is_changed_is_not_believed,

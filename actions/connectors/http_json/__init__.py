@@ -32,8 +32,10 @@ class HttpJson:
     def look_up(self, target: Target, wanted: Wanted, fetch: Fetch, *, by: By) -> Iterator[Page]:
         return look_up.look_up(target, wanted, fetch, by=by)
 
-    def look_back(self, target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page]:
-        return look_up.look_back(target, fetch, since=since)
+    def look_back(
+        self, target: Target, fetch: Fetch, *, since: datetime, cursor: str | None = None
+    ) -> Iterator[Page]:
+        return look_up.look_back(target, fetch, since=since, cursor=cursor)
 
     def hear(
         self, target: Target, *, headers: Mapping[str, str], body: bytes, secrets: Sequence[str], now: datetime

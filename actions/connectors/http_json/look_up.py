@@ -15,8 +15,8 @@ from actions.connectors.paging import MAX_PAGES, complete, follow, no_view
 from actions.connectors.values import Unreadable, evaluate, identifier, moment, word
 from actions.transport import Call, Reply
 
-# A look back shows everybody's entries, and after an outage those of all its time: if it gave up where a look for one
-# intent does, it would give up at the same place for ever. Its time is limited by whoever makes it.
+# A look back shows everybody's entries, and after an outage those of all its time. Its time is limited by whoever
+# makes it, who goes on behind the last page another time.
 _RECENT_TIMES_MORE = 10
 
 
@@ -28,23 +28,33 @@ def look_up(target: Target, wanted: Wanted, fetch: Fetch, *, by: By) -> Iterator
     yield from _pages(target, by, scope_of(target, wanted), fetch)
 
 
-def look_back(target: Target, fetch: Fetch, *, since: datetime) -> Iterator[Page]:
-    """Everything booked since then, whoever did it."""
+def look_back(target: Target, fetch: Fetch, *, since: datetime, cursor: str | None = None) -> Iterator[Page]:
+    """Everything booked since then, whoever did it; or of that what is behind `cursor`."""
     if "recent" not in target.config.get("look_up", {}):
         raise LookupFailed("not_offered", f"{target.name} can't be asked for what is recent.")
     when = since.astimezone(UTC).isoformat(timespec="seconds").replace("+00:00", "Z")
     scope = {"since": when, "account": target.account}
-    yield from _pages(target, "recent", scope, fetch, times_more=_RECENT_TIMES_MORE)
+    yield from _pages(target, "recent", scope, fetch, times_more=_RECENT_TIMES_MORE, begin=cursor)
 
 
-def _pages(target: Target, by: str, scope: Mapping[str, Any], fetch: Fetch, *, times_more: int = 1) -> Iterator[Page]:
+def _pages(
+    target: Target,
+    by: str,
+    scope: Mapping[str, Any],
+    fetch: Fetch,
+    *,
+    times_more: int = 1,
+    begin: str | None = None,
+) -> Iterator[Page]:
     spec = target.config["look_up"]
 
     def ask(cursor: str | None) -> tuple[Page, str | None]:
         call = _question(target, scope, by, cursor)
-        return _page(spec, by, call, fetch(call))
+        # "There is no such thing", said to a cursor, is about the cursor: it ends no look through the whole book.
+        absent = None if by == "recent" and cursor is not None else spec[by].get("absent")
+        return _page(spec, by, call, fetch(call), absent)
 
-    yield from follow(ask, max_pages=times_more * spec.get("max_pages", MAX_PAGES))
+    yield from follow(ask, max_pages=times_more * spec.get("max_pages", MAX_PAGES), begin=begin)
 
 
 def _question(target: Target, scope: Mapping[str, Any], by: str, cursor: str | None) -> Call:
@@ -65,10 +75,11 @@ def _question(target: Target, scope: Mapping[str, Any], by: str, cursor: str | N
     return call
 
 
-def _page(look_up: Mapping[str, Any], by: str, call: Call, reply: Reply) -> tuple[Page, str | None]:
+def _page(
+    look_up: Mapping[str, Any], by: str, call: Call, reply: Reply, absent: Mapping[str, Any] | None
+) -> tuple[Page, str | None]:
     """One page and the cursor of the next, None at the end. `pages` of what it raises is the caller's."""
     document, status, body = parse(complete(reply)), reply.status or 0, text_of(reply.body)
-    absent = look_up[by].get("absent")
     if absent and absent["status"] == status and holds(absent["when"], document):
         return Page(call.url, status, (), body), None
     if status != 200:  # 206 would be part of a view, 202 none yet

@@ -69,7 +69,7 @@ class Command(BaseCommand):
 
 def _start_over(data: Path) -> None:
     """Becomes the demo's own process (same pid): settings are read once, so they must be right from the start."""
-    for name in ("SECRET_KEY", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "SECURE_SSL_REDIRECT"):
+    for name in ("SECRET_KEY", "ALLOWED_HOSTS", "CSRF_TRUSTED_ORIGINS", "SECURE_SSL_REDIRECT", "EMAIL_URL"):
         os.environ.pop(name, None)
     os.environ.update({_MARK: str(os.getpid()), "LANDED_MODE": "demo", "LANDED_DATA": str(data)})
     os.environ["REDIS_URL"] = servers.redis_url(servers.socket_in(data))
@@ -120,7 +120,7 @@ def _start(supervisor: Supervisor, data: Path, options: dict[str, Any]) -> dict[
     migrating.migrate()
     supervisor.check_stop()
 
-    env: dict[str, str] = {}
+    env = {"LANDED_PUBLIC_URL": base_url}
     web = parts.web(host="127.0.0.1", port=web_port, processes=1, threads=parts.WEB_THREADS, env=env, log=log("web"))
     workers = [
         parts.worker(n, beat=parts.file_of(data, f"worker-{n}", "beat"), env=env, log=log(f"worker-{n}"))

@@ -5,6 +5,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 
 from config import boot, clockwork
+from reconciliation import mailing
 
 
 class Command(BaseCommand):
@@ -15,4 +16,5 @@ class Command(BaseCommand):
         done = clockwork.tick()
         self.stdout.write(f"actions: {done.actions} changed")
         self.stdout.write(f"reconciliation: {done.reconciliation} changed")
+        self.stdout.write(f"e-mail: {mailing.send_due()} notices sent")
         self.stdout.write(f"rung: {', '.join(done.rung) or 'nothing'}")

@@ -17,11 +17,11 @@ from reconciliation.models import (
     LedgerEntry,
     Review,
 )
-from reconciliation.reviews import claiming, people
+from reconciliation.reviews import claiming, pending, people
 from reconciliation.reviews.deciding import Decided, refuse_second_vote
 from reconciliation.reviews.differences import MAX_NOTE
 from reconciliation.reviews.orphans.effects import carry_out
-from reconciliation.reviews.orphans.pending import against, lock, votes, waiting
+from reconciliation.reviews.orphans.pending import against, lock, votes
 from reconciliation.reviews.orphans.planning import (
     CHOICES,
     Ballot,
@@ -58,6 +58,7 @@ def decide(
     if review.closed_at is not None:
         raise claiming.closed(review)
     _refuse_incomplete(review, ballot)
+    pending.refuse_decided(review)
     refuse_second_vote(votes(review).first(), person)
     claiming.claim(review_id, person=person)
     try:
@@ -97,7 +98,7 @@ def _decide(review_id: int, ballot: Ballot, person: User) -> Decided:
     history.append(row, owner=Review, pk=review.pk, at=now)
     if needs_second:
         # The case waits for somebody else; whoever voted gives it back.
-        Review.objects.filter(pk=review.pk).update(holder=None, lease_until=None)
+        claiming.stand_back(review.pk, person=person)
         return Decided(row, "second_person")
     if settings.LANDED_UNDO_S > 0:
         return Decided(row, "undo_window")
@@ -120,10 +121,9 @@ def _refuse_changed(
 ) -> None:
     if review.closed_at is not None:
         raise claiming.closed(review)
+    pending.refuse_decided(review)
     if not claiming.holds(review, person, now):
         raise claiming.why_not(review.pk)
-    if waiting().filter(review=review).exists():
-        raise BadDecision("This case is decided already; the decision takes effect in a moment.")
     if seen(entry, intent) != ballot.seen:
         raise SeenIsStale()
     if why := against(entry, intent, ballot.choice):

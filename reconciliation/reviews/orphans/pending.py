@@ -17,6 +17,7 @@ from reconciliation.models import (
     LedgerEntry,
     Review,
 )
+from reconciliation.reviews import people
 from reconciliation.reviews.orphans.effects import carry_out
 from reconciliation.reviews.orphans.planning import CHOICES, Seen, against_duplicate, plan, seen
 from reconciliation.reviews.orphans.rows import say_about
@@ -49,7 +50,8 @@ def due(now: datetime, *, limit: int) -> list[int]:
 
 
 def undo(decision_id: int, *, person: User) -> Decision:
-    """Takes one's own decision back while its undo window is open."""
+    """Takes one's own decision back while its undo window is open. Raises BadDecision, PersonNotAllowed."""
+    people.must(people.may_decide(person))
     with transaction.atomic():
         mine = waiting().filter(pk=decision_id, person=person)
         review = for_change(Review).filter(decisions__in=mine).first()

@@ -1,0 +1,42 @@
+"""A case that waits comes back: because somebody took it up, something new is known, or the time is over.
+
+Below what opens cases, so that new evidence brings one back in the same transaction that stores it.
+"""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+
+from reconciliation.models import CommentKind, Review
+from reconciliation.reviews import commenting
+
+NEW_FACTS = "Back, because the ledger shows something else than before."
+NEW_REASON = "Back, because there is a new reason to look at it."
+TIME_IS_OVER = "Back, because the time agreed on is over."
+
+
+def bring_back(review: Review, *, why: str, by: str, now: datetime) -> bool:
+    """A machine (`by`: checker, clock) ends the waiting: the case is its owner's, in the queue, with a word in its
+    history. Call it in the transaction that holds the intent and the case. False: it does not wait."""
+    if review.waits_until is None:
+        return False
+    # A comment has a person: the one whose agreement ends here. That nobody wrote it says its text's source.
+    put_aside = review.comments.filter(kind=CommentKind.WAITING).select_related("person").order_by("-pk").first()
+    if put_aside is not None:
+        commenting.say(review, person=put_aside.person, text=why, kind=CommentKind.RESUMED, source=by)
+    clear(review)
+    return True
+
+
+def clear(review: Review) -> None:
+    """Ends the waiting. For how long somebody agreed to wait at the longest stays: that was agreed on once."""
+    review.waits_for, review.waits_reference, review.waits_until = "", "", None
+    review.version += 1
+    review.save(update_fields=["waits_for", "waits_reference", "waits_until", "version"])
+
+
+def took_up(review: Review, *, person: User, note: str) -> None:
+    """A person ends the waiting."""
+    text = note.strip() or "Taken up again."
+    commenting.say(review, person=person, text=text, kind=CommentKind.RESUMED)
+    clear(review)

@@ -1,0 +1,49 @@
+"""Rows that speak of an earlier decision, and decisions that no longer fit what is known.
+
+Below what opens cases, so that new evidence ends a decision in the same transaction that stores it.
+"""
+
+from datetime import datetime
+
+from django.contrib.auth.models import User
+from django.db.models import QuerySet
+
+from actions import history
+from actions.models import Intent
+from reconciliation.models import Choice, Decision, Review
+
+# What people decide; the other choices are rows about an earlier one.
+VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
+# These rest on what the books show.
+ON_FACTS = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.UPHOLD)
+
+
+def about(earlier: Decision, choice: Choice, person: User | None, *, now: datetime) -> Decision:
+    """Writes down what became of an earlier decision: undone, void, or in effect. The caller holds the intent."""
+    row = Decision(
+        review_id=earlier.review_id,
+        intent_id=earlier.intent_id,
+        person=person,
+        choice=choice,
+        about=earlier,
+        seen_version=earlier.seen_version,
+        payload_digest=earlier.payload_digest,
+    )
+    return history.append(row, owner=Intent, pk=earlier.intent_id, at=now)
+
+
+def facts_moved(review: Review, digest: str, *, now: datetime) -> None:
+    """The books show other entries: first votes and pending decisions about what they showed are void."""
+    for row in _standing(review).filter(choice__in=ON_FACTS).exclude(seen_digest=digest):
+        about(row, Choice.VOID, None, now=now)
+
+
+def closed_meanwhile(review: Review, *, now: datetime) -> None:
+    """Something else ended the case: whatever people had decided in it has nothing left to do."""
+    for row in _standing(review):
+        about(row, Choice.VOID, None, now=now)
+
+
+def _standing(review: Review) -> QuerySet[Decision]:
+    """First votes and decisions in their undo window. Rows, not people: the caller holds the intent's lock."""
+    return review.decisions.filter(choice__in=VOTES, followed_by=None, intent__isnull=False).order_by("pk")

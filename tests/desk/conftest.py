@@ -1,0 +1,3 @@
+from tests.pages.conftest import world
+
+__all__ = ["world"]

@@ -1,0 +1,50 @@
+"""No page has a barrier that axe calls serious or critical: light and dark, on a laptop and on a phone."""
+
+from typing import Any
+
+import pytest
+
+from tests import factories
+from tests.browsing import DESKTOP, PHONE, find_barriers, let_in
+from tests.flow.world import World
+from tests.pages.samples import NOT_PAGES, SAMPLES, names_that_answer_get
+
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
+
+# Of all that axe looks at only this depends on the colours.
+COLOURS = ["color-contrast", "link-in-text-block"]
+
+
+def test_every_page_has_an_address_to_be_looked_at() -> None:
+    """A page that was added needs a line in tests/pages/samples.py: then the tests below look at it."""
+    assert sorted({*SAMPLES, *NOT_PAGES}) == names_that_answer_get()
+
+
+@pytest.mark.parametrize("name", SAMPLES)
+def test_nobody_meets_a_barrier(world: World, name: str, new_context: Any, base_url: str) -> None:
+    context = new_context(bypass_csp=True)
+    if name != "login":
+        let_in(context, factories.make_person("supervisor", first_name="Sofia"), base_url)
+    page = context.new_page()
+    found = []
+    for path in SAMPLES[name](world):
+        page.goto(path)
+        for size, looks in ((DESKTOP, ("light", "dark")), (PHONE, ("dark", "light"))):
+            page.set_viewport_size(size)
+            for number, colours in enumerate(looks):
+                page.emulate_media(color_scheme=colours, reduced_motion="reduce")
+                barriers = find_barriers(page, rules=COLOURS if number else ())
+                found += [f"{path}, {size['width']} px, {colours}: {barrier}" for barrier in barriers]
+    assert found == []
+
+
+def test_the_sheet_of_keys_has_no_barrier(new_context: Any, base_url: str) -> None:
+    context = new_context(bypass_csp=True)
+    let_in(context, factories.make_person(), base_url)
+    page = context.new_page()
+    page.goto("/")
+    page.keyboard.press("?")
+    page.wait_for_selector("dialog[open]")
+    for colours in ("light", "dark"):
+        page.emulate_media(color_scheme=colours)
+        assert find_barriers(page) == []
