@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev.stamp
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs lock clean
+.PHONY: help setup demo test check bench docs screenshots lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -33,7 +33,7 @@ demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live 
 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(DEV)     ## the suite on SQLite, then all that reaches a database on PostgreSQL (both real)
+test: $(DEV)     ## the suite on SQLite, then what reaches a database (Chromium apart) on PostgreSQL, both real
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --only-database $(ARGS)
 
@@ -50,6 +50,9 @@ bench: $(DEV)    ## the desk at 1,000 and 1,000,000 intents, on both databases (
 
 docs: $(DEV)     ## renew docs/reference.md from the code
 	LANDED_MODE=test $(BIN)/python -c 'import django, os; os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"; django.setup(); from config import reference; reference.main()'
+
+screenshots: $(DEV)  ## renew the README's pictures; needs chromium
+	$(BIN)/python -m tests.screenshots
 
 lock: $(DEV)     ## renew the lock files (hashes, no addresses); needs uv
 	uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --extra embedded pyproject.toml -o requirements/run.txt

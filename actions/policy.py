@@ -114,8 +114,13 @@ def needs_review(policy: Policy, amount_minor: int | None, currency: str) -> boo
 
 
 def needs_two_people(policy: Policy, amount_minor: int | None, currency: str) -> bool:
-    limits = limits_for(policy, currency) if amount_minor is not None else None
-    return limits is not None and _above(policy, "two_people_above", amount_minor, currency)
+    """Above the second limit. Where a kind has one for some currency, any amount in a currency that it lists no
+    limits for is above it: nobody has said how much one person may decide."""
+    if amount_minor is None:
+        return False
+    if limits_for(policy, currency) is None:
+        return any(limits.get("two_people_above") is not None for limits in policy.limits.values())
+    return _above(policy, "two_people_above", amount_minor, currency)
 
 
 def can_look_up(policy: Policy) -> bool:

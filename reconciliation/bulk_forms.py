@@ -8,6 +8,7 @@ from django import forms
 from django.contrib.auth.models import User
 from django.db.models import QuerySet
 
+from reconciliation.entering import PressedForm
 from reconciliation.models import DecisionReason, WaitsFor
 from reconciliation.reviews import commenting, people
 from reconciliation.reviews.bulk.judging import Asked, Bulk
@@ -42,7 +43,7 @@ class _Person(_Choice):
         return str(obj.get_full_name() or obj.get_username())
 
 
-class BulkForm(forms.Form):
+class BulkForm(PressedForm):
     """The fields of one action."""
 
     to = _Person(

@@ -8,6 +8,7 @@ from django.db.models import Q
 from actions import money, visible
 from actions.models import Intent
 from actions.statuses import Status
+from reconciliation.entering import PressedForm
 from reconciliation.models import DecisionReason, LedgerEntry
 from reconciliation.reviews import overriding, relinking
 from reconciliation.reviews.differences import MAX_NOTE
@@ -28,11 +29,12 @@ def entries_of(intent: Intent) -> list[LedgerEntry]:
     return list(LedgerEntry.objects.filter(Q(pk__in=found)).order_by("-id")[:50])
 
 
-class CorrectionForm(forms.Form):
+class CorrectionForm(PressedForm):
     """Cleaned: `what()` to be proposed, and `seen_version`."""
 
     to = forms.ChoiceField(label="What is true", widget=forms.RadioSelect)
     seen_version = forms.IntegerField(widget=forms.HiddenInput)
+    seen_digest = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput)
     reason = forms.ChoiceField(choices=[("", "Choose a reason"), *DecisionReason.choices])
     note = forms.CharField(
         max_length=MAX_NOTE,
@@ -47,7 +49,10 @@ class CorrectionForm(forms.Form):
         help_text="If it happened, and there is one.",
     )
     settled_amount = forms.CharField(
-        label="Amount that was settled", required=False, max_length=20, help_text="If it happened. Such as 50.00."
+        label="Amount that was settled",
+        required=False,
+        max_length=20,
+        help_text="If it happened, and no entry shows it. Such as 50.00; empty: as it was intended.",
     )
     settled_currency = forms.CharField(label="Currency", required=False, max_length=3)
     linked = forms.CharField(
@@ -55,6 +60,13 @@ class CorrectionForm(forms.Form):
         required=False,
         max_length=255,
         help_text="The id or idempotency key of another intent, which that entry settles then.",
+    )
+    outside = forms.CharField(
+        label="Where else you have it from",
+        required=False,
+        max_length=MAX_NOTE,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Source and reference; needed when the ledger can't be looked into.",
     )
 
     def __init__(self, intent: Intent, data: Any = None) -> None:
@@ -72,6 +84,9 @@ class CorrectionForm(forms.Form):
     def clean(self) -> dict[str, Any]:
         found = super().clean() or {}
         found["settled_amount_minor"], found["linked_id"] = None, None
+        if "linked" not in self.fields and str(self.data.get(self.add_prefix("linked")) or "").strip():
+            # Never passed over in silence: whoever wrote it expects it to be done.
+            raise forms.ValidationError("No entry settles this intent, so none can be tied to another.")
         if found.get("to") == Status.CONFIRMED:
             self._clean_amount(found)
         if (text := (found.get("linked") or "").strip()) and found.get("to"):
@@ -85,7 +100,7 @@ class CorrectionForm(forms.Form):
         text, currency = found.get("settled_amount") or "", found.get("settled_currency") or ""
         if bool(text) != bool(currency):
             self.add_error("settled_currency", "An amount and its currency, or neither.")
-        elif text:
+        if text and currency:
             try:
                 found["settled_amount_minor"] = money.to_minor(text, currency)
             except money.BadAmount as wrong:
@@ -99,18 +114,22 @@ class CorrectionForm(forms.Form):
             reason=found["reason"],
             note=found["note"],
             settled_amount_minor=found["settled_amount_minor"],
-            settled_currency=found["settled_currency"] if confirmed and found["settled_amount_minor"] else "",
+            settled_currency=found["settled_currency"] if found["settled_amount_minor"] is not None else "",
             entry_id=found["entry"] if confirmed else None,
             linked_id=found["linked_id"],
+            outside=found["outside"],
         )
+
+    def seen(self) -> overriding.Seen:
+        return overriding.Seen(self.cleaned_data["seen_version"], self.cleaned_data["seen_digest"])
 
 
 def _initial(intent: Intent, choices: list[tuple[str, str]]) -> dict[str, Any]:
+    seen = overriding.seen(intent)
     return {
         "to": choices[0][0] if len(choices) == 1 else None,
-        "seen_version": intent.version,
-        "settled_amount": intent.amount or "",
-        "settled_currency": intent.currency,
+        "seen_version": seen.version,
+        "seen_digest": seen.digest,
     }
 
 
@@ -121,6 +140,16 @@ def _named(intent: Intent) -> list[tuple[int, str]]:
 def _name(entry: LedgerEntry) -> str:
     amount = money.describe(entry.amount_minor, entry.currency)
     return f"{visible.plain(entry.entry_id)}: {amount}, {entry.get_role_display()}, {entry.state}"
+
+
+class AgreeForm(forms.Form):
+    outside = forms.CharField(
+        label="Where else you have it from",
+        required=False,
+        max_length=MAX_NOTE,
+        widget=forms.Textarea(attrs={"rows": 2}),
+        help_text="Source and reference; needed when the ledger can't be looked into.",
+    )
 
 
 class RefuseForm(forms.Form):

@@ -26,6 +26,13 @@ _MOST_ABOUT = 500
 HAS_EXTERNAL_ID = Func(F("external_id"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
 
 
+def moved(entry: LedgerEntry) -> tuple[int | None, str]:
+    """What an entry really moved, in minor units: as it was booked, where that differs from what was asked for."""
+    if entry.settled_amount_minor is None:
+        return entry.amount_minor, entry.currency
+    return entry.settled_amount_minor, entry.settled_currency or entry.currency
+
+
 @dataclass(frozen=True)
 class Telling:
     """Entries from one source, and the evidence that they were told. `anew`: from here on the same is told once more,

@@ -93,6 +93,7 @@ def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: dat
     """The ledger shows it: ties the entry to the intent and confirms it, together."""
     assert judgement.entry is not None
     entry = LedgerEntry.objects.get(pk=judgement.entry)
+    amount, currency = entries.moved(entry)
     ties.tie(entry, intent, MatchRole.SETTLES, by="checker", now=now)
     return transitions.apply(
         intent.pk,
@@ -105,8 +106,8 @@ def settle_by_entry(intent: Intent, check: Check, judgement: Judgement, now: dat
         now=now,
         fence=check.fence,
         external_id=entry.entry_id,
-        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
-        settled_currency=entry.settled_currency or entry.currency,
+        settled_amount_minor=amount,
+        settled_currency=currency,
         settled_by=SettledBy.LEDGER,
     )
 

@@ -7,6 +7,7 @@ from django.core.exceptions import ValidationError
 
 from actions import money
 from actions.models import Intent
+from reconciliation.entering import PressedForm
 from reconciliation.models import Choice, DecisionReason, LedgerEntry, Verdict
 from reconciliation.reviews import commenting
 from reconciliation.reviews.deciding import Seen
@@ -19,7 +20,7 @@ def _text(*, rows: int, **attributes: str) -> forms.Textarea:
     return forms.Textarea(attrs={"rows": rows, "maxlength": MAX_TEXT, "hx-preserve": "true", **attributes})
 
 
-class DecisionForm(forms.Form):
+class DecisionForm(PressedForm):
     """A decision, with what the person had seen when making it. `choice` is the button that was pressed."""
 
     choice = forms.ChoiceField(choices=Choice, error_messages={"required": "Press one of the buttons below."})

@@ -8,6 +8,7 @@ from django.contrib.auth.models import User
 from django.core.exceptions import ValidationError
 
 from actions.errors import Invalid
+from reconciliation.entering import PressedForm
 from reconciliation.models import WaitsFor
 from reconciliation.reviews import commenting, people, waiting
 
@@ -32,7 +33,7 @@ def _note(identity: str, rows: int = 2) -> forms.Textarea:
     return forms.Textarea(attrs={"rows": rows, "maxlength": commenting.MAX, "id": identity})
 
 
-class HandlingForm(forms.Form):
+class HandlingForm(PressedForm):
     """A form whose fields the domain may refuse by name."""
 
     def refuse(self, refused: Invalid) -> None:
@@ -82,7 +83,10 @@ class WaitForm(HandlingForm):
         exact = found.get("at")
         if exact is not None:
             # Whoever writes a time means it, whatever the list beside it says.
-            found["until"] = exact.replace(tzinfo=self.zone).astimezone(UTC)
+            try:
+                found["until"] = exact.replace(tzinfo=self.zone).astimezone(UTC)
+            except OverflowError:
+                raise ValidationError({"at": "There is no such time."}) from None
         elif found.get("later") == "at":
             raise ValidationError({"at": "Say when."})
         elif found.get("later"):

@@ -57,9 +57,10 @@ def _gather(incident: Incident, now: datetime) -> int:
     with transaction.atomic():
         found = for_change(Review, skip_locked=True).filter(
             ~Exists(other_reasons),
+            # A lease that ran out keeps its holder in the row; nobody works on the case any more.
+            Q(holder=None) | Q(lease_until=None) | Q(lease_until__lt=now),
             incident=None,
             closed_at=None,
-            holder=None,
             owner=None,
             waits_until=None,
             purpose=Purpose.OUTCOME,

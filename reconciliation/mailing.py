@@ -1,7 +1,8 @@
 """Sends the notices that are due, by e-mail. The clock does it, in a thread of its own: a mail server that hangs
 holds up neither a request nor the sweep.
 
-A notice is claimed by one conditional UPDATE, so two clocks send it once; whoever dies between sending and writing
+A notice is claimed by one conditional UPDATE, just before its e-mail is sent, so two clocks send it once however long
+the mail server takes for the e-mails before; whoever dies between sending and writing
 that down sends it twice at the worst. What is sent names cases by fields that nobody outside can fill with words:
 no note, no payee, nothing of a ledger's text.
 """
@@ -25,7 +26,7 @@ from reconciliation.reviews import people
 
 log = logging.getLogger(__name__)
 
-# So many are claimed at once; those of one sort to the same people are one e-mail.
+# So many are looked at in one pass; those of one sort to the same people are one e-mail, and claimed together.
 BATCH = 200
 # So many cases are named in one e-mail; of the rest it says how many they are.
 MOST_NAMED = 30
@@ -61,11 +62,11 @@ MANY: dict[str, str] = {
 
 def send_due() -> int:
     """One pass: sends what is due, and says how many. Raises what the database raises, not what mail does."""
-    now = times.now()
-    together: dict[tuple[str, int | None], list[Notice]] = defaultdict(list)
-    for notice in _claim(now):
-        together[(notice.kind, notice.to_id)].append(notice)
-    return sum(_send(notices) for notices in together.values())
+    together: dict[tuple[str, int | None], list[int]] = defaultdict(list)
+    due = Notice.objects.filter(next_try_at__lte=times.now()).order_by("next_try_at", "pk")
+    for pk, kind, to in due.values_list("pk", "kind", "to_id")[:BATCH]:
+        together[(kind, to)].append(pk)
+    return sum(_send(_claim(keys, times.now())) for keys in together.values())
 
 
 def given_up() -> QuerySet[Notice]:
@@ -73,13 +74,13 @@ def given_up() -> QuerySet[Notice]:
     return Notice.objects.filter(sent_at=None, next_try_at=None, tries__gte=MOST_TRIES).order_by("-pk")
 
 
-def _claim(now: datetime) -> list[Notice]:
-    """Due ones, each taken by whoever's UPDATE changed the row."""
-    due = Notice.objects.filter(next_try_at__lte=now).order_by("next_try_at", "pk")
+def _claim(keys: Sequence[int], now: datetime) -> list[Notice]:
+    """Those of one e-mail that are due still, as they are now, each taken by whoever's UPDATE changed the row."""
+    due = Notice.objects.filter(pk__in=keys, next_try_at__lte=now).order_by("next_try_at", "pk")
     relations = ("to", "review__intent__kind", "review__entry", "incident__downstream", "incident__agent")
     return [
         notice
-        for notice in due.select_related(*relations)[:BATCH]
+        for notice in due.select_related(*relations)
         if Notice.objects.filter(pk=notice.pk, next_try_at=notice.next_try_at, tries=notice.tries).update(
             next_try_at=now + _LEASE, tries=notice.tries + 1
         )

@@ -9,11 +9,11 @@ from math import ceil
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Case, Exists, F, Min, OuterRef, Q, QuerySet, Value, When
+from django.db.models import Case, Exists, F, OuterRef, Q, QuerySet, Value, When
 
 from actions import money, policy, times
 from actions.locking import for_change
-from actions.models import Intent, Kind
+from actions.models import Intent
 from actions.statuses import UNSETTLED
 from reconciliation import checks
 from reconciliation.entries import EXPLAINED_WITHIN, HAS_EXTERNAL_ID
@@ -30,14 +30,13 @@ from reconciliation.models import (
     Review,
     ReviewReason,
 )
+from reconciliation.reviews import deadlines, stakes, voiding
 
 BATCH = 500
 # What an intent explains only for now is looked at again after so long.
 _AGAIN = timedelta(minutes=5)
 # So long after it was first seen an entry waits for a look at the settled intent whose key it bears.
 _PATIENCE = timedelta(hours=1)
-# When a case is due whose downstream has no kind that says it.
-_DUE = timedelta(hours=4)
 # Only these say something about whether we did it.
 ROLES = (EntryRole.EFFECT, EntryRole.REVERSAL)
 # Open cases are looked at again in turn, by each process that sweeps (once a second): so many in a pass that each has
@@ -152,17 +151,12 @@ def _create(entry: LedgerEntry, now: datetime) -> Review:
         grounds=_grounds(entry),
         amount_minor=entry.amount_minor,
         currency=entry.currency,
+        stake=stakes.of_entry(entry),
         opened_at=now,
-        due_at=now + _time_to_decide(entry),
+        due_at=deadlines.for_entry(entry, opened_at=now),
     )
     ReviewReason.objects.create(review=review, code=ReasonCode.ORPHAN, at=now)
     return review
-
-
-def _time_to_decide(entry: LedgerEntry) -> timedelta:
-    """As long as the most urgent kind of its downstream gives."""
-    shortest = Kind.objects.filter(downstream=entry.downstream_id).aggregate(Min("review_due_s"))["review_due_s__min"]
-    return _DUE if shortest is None else timedelta(seconds=shortest)
 
 
 def _grounds(entry: LedgerEntry) -> str:
@@ -211,12 +205,13 @@ def _in_turn() -> list[tuple[int, int]]:
 
 
 def close_case(review_id: int) -> bool:
-    """Ends a case that nobody has to decide any more."""
+    """Ends a case that nobody has to decide any more. What people decided in it and has not taken effect is void."""
     with transaction.atomic():
         review = for_change(Review, skip_locked=True).filter(pk=review_id, closed_at__isnull=True).first()
         if review is None or review.entry_id is None or not (why := explained(review.entry_id)):
             return False
         now = times.now()
+        voiding.closed_meanwhile(review, now=now)
         Review.objects.filter(pk=review_id).update(
             closed_at=now, closed_how=ClosedHow.EVIDENCE, lease_until=None, version=F("version") + 1
         )

@@ -73,3 +73,14 @@ def let_in(context: Any, person: Any, base_url: str) -> None:
     client = Client()
     client.force_login(person)
     context.add_cookies([{"name": "sessionid", "value": client.cookies["sessionid"].value, "url": base_url}])
+
+
+def open_case(page: Any, order: str, *, tab: str = "") -> None:
+    """From the queue, as one would: the row of that order."""
+    page.goto(f"/?tab={tab}" if tab else "/")
+    row_of(page, order).locator("a.row-link").click()
+    page.wait_for_selector("main.case .says, main.case h1")
+
+
+def row_of(page: Any, order: str) -> Any:
+    return page.locator("#main tbody tr", has_text=order)

@@ -13,6 +13,7 @@ import shutil
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -63,7 +64,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--only-database",
         action="store_true",
-        help="leave out what reaches no database: `make test` has run it on the other one already",
+        help="leave out what reaches no database, and what opens a browser: `make test` has run it on the other one",
     )
 
 
@@ -74,10 +75,10 @@ _REACHES = frozenset({"db", "transactional_db", "database_url", "demo", "live", 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--only-database"):
         return
-    left_out = [item for item in items if not _reaches_database(item)]
-    if left_out:
+    again = [item for item in items if _reaches_database(item) and not _opens_a_browser(item)]
+    if left_out := [item for item in items if item not in set(again)]:
         config.hook.pytest_deselected(items=left_out)
-        items[:] = [item for item in items if _reaches_database(item)]
+        items[:] = again
 
 
 def _reaches_database(item: pytest.Item) -> bool:
@@ -85,6 +86,23 @@ def _reaches_database(item: pytest.Item) -> bool:
         return False
     wanted = set(getattr(item, "fixturenames", ()))
     return bool(wanted & _REACHES) or item.get_closest_marker("django_db") is not None
+
+
+def _opens_a_browser(item: pytest.Item) -> bool:
+    """Whether Chromium comes into it: what its pages ask of the database, tests with Django's client ask as well, in
+    a tenth of the time."""
+    fixtures: dict[str, Any] = getattr(getattr(item, "_fixtureinfo", None), "name2fixturedefs", {})
+    wanted, seen = list(getattr(item, "_fixtureinfo").argnames), set[str]()  # noqa: B009  pytest types it nowhere
+    while wanted:
+        name = wanted.pop()
+        if name in seen or name not in fixtures:
+            continue
+        seen.add(name)
+        definition = fixtures[name][-1]
+        if name == "browser" and definition.func.__module__.startswith("pytest_playwright"):
+            return True
+        wanted += definition.argnames
+    return False
 
 
 def _worker_number() -> int:

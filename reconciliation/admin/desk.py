@@ -56,7 +56,7 @@ class PreferencesAdmin(ReadOnlyAdmin):
     list_display = ["person", "after_deciding", "time_zone", "locale", "theme", "shortcuts", "notices"]
     list_select_related = ["person"]
     search_fields = ["=person__username"]
-    fields = list_display
+    fields = ["person", "after_deciding", "time_zone", "locale", "theme", "shortcuts", "notices"]
 
 
 def register() -> None:

@@ -20,7 +20,7 @@ from reconciliation.admin import columns
 from reconciliation.admin.books import CheckInline, MatchInline
 from reconciliation.admin.notes import NoteForm, store_note
 from reconciliation.admin.queue import CommentInline, DecisionOfIntentInline, ReviewInline
-from reconciliation.correction_form import CorrectionForm, RefuseForm, entries_of
+from reconciliation.correction_form import AgreeForm, CorrectionForm, RefuseForm, entries_of
 from reconciliation.models import Check, Decision
 from reconciliation.reviews import overriding
 from reconciliation.reviews.overriding import OTHER
@@ -84,25 +84,25 @@ class WholeIntentAdmin(IntentAdmin):
         form = CorrectionForm(intent, request.POST)
         if not form.is_valid():
             return self._show_override(request, intent, form=form)
-        what, seen, person = form.what(), form.cleaned_data["seen_version"], _person(request)
+        what = form.what()
         try:
-            overriding.look(intent.pk, person=person)
-            with transaction.atomic():
-                overriding.propose(intent.pk, what, person=person, seen_version=seen)
-                self.log_change(request, intent, f"Proposed the override to {what.to.label} ({what.reason}).")
+            overriding.propose(intent.pk, what, person=_person(request), seen=form.seen())
+            self.log_change(request, intent, f"Proposed the override to {what.to.label} ({what.reason}).")
         except LandedError as refused:
             return self._show_override(request, intent, form=form, refused=refused)
         messages.success(request, "Proposed. It takes effect when a second person agrees.")
         return HttpResponseRedirect(request.path)
 
     def _agree(self, request: HttpRequest, intent: Intent) -> HttpResponse:
+        form = AgreeForm(request.POST)
+        if not form.is_valid():
+            return self._show_override(request, intent, agree_form=form)
         try:
-            overriding.look(intent.pk, person=_person(request))
-            with transaction.atomic():
-                changed = overriding.agree(_decision_id(request, intent), person=_person(request))
-                self.log_change(request, changed, f"Agreed to the override: now {changed.get_status_display()}.")
+            proposal, outside = _decision_id(request, intent), form.cleaned_data["outside"]
+            changed = overriding.agree(proposal, person=_person(request), outside=outside)
+            self.log_change(request, changed, f"Agreed to the override: now {changed.get_status_display()}.")
         except LandedError as refused:
-            return self._show_override(request, intent, refused=refused)
+            return self._show_override(request, intent, agree_form=form, refused=refused)
         messages.success(request, f"The intent is now {changed.get_status_display()}.")
         return HttpResponseRedirect(_page(intent))
 
@@ -126,6 +126,7 @@ class WholeIntentAdmin(IntentAdmin):
         intent: Intent,
         *,
         form: CorrectionForm | None = None,
+        agree_form: AgreeForm | None = None,
         refuse_form: RefuseForm | None = None,
         refused: LandedError | None = None,
     ) -> HttpResponse:
@@ -146,6 +147,7 @@ class WholeIntentAdmin(IntentAdmin):
             to=to,
             refused=refused,
             form=form or CorrectionForm(intent),
+            agree_form=agree_form or AgreeForm(auto_id="id_agree_%s"),
             refuse_form=refuse_form or RefuseForm(auto_id="id_refuse_%s"),
             pending=pending,
             pending_note=columns.said(pending.note) if pending else "",
@@ -173,7 +175,8 @@ class WholeIntentAdmin(IntentAdmin):
 
 def _on_what_is_there_now(intent: Intent, form: CorrectionForm) -> CorrectionForm:
     """The same entries, on the facts that the page now shows: sending it again is a decision on these."""
-    now = {"seen_version": intent.version, "to": OTHER[Status(intent.status)].value}
+    seen = overriding.seen(intent)
+    now = {"seen_version": seen.version, "seen_digest": seen.digest, "to": OTHER[Status(intent.status)].value}
     return CorrectionForm(intent, {name: form.data.get(name, "") for name in form.data} | now)
 
 

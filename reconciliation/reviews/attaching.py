@@ -9,6 +9,7 @@ import re
 
 from django.contrib.auth.models import User
 from django.db import transaction
+from django.db.models import QuerySet
 
 from actions import times
 from actions.errors import Invalid, NotFound
@@ -103,22 +104,47 @@ def _words(row: Attachment) -> str:
 
 def fault(row: Attachment) -> str:
     """Why its bytes are not what was added; empty when they are. For one that is not erased."""
+    return _fault(
+        row, Comment.objects.filter(attachment=row, kind=CommentKind.ATTACHED).select_related("text").first()
+    )
+
+
+def _fault(row: Attachment, said: Comment | None) -> str:
+    """`said`: the row of history that names the file."""
     if hashlib.sha256(row.content or b"").hexdigest() != row.digest:
         return "Its bytes are not those that were added: their digest is another one."
-    said = Comment.objects.filter(attachment=row, kind=CommentKind.ATTACHED).select_related("text").first()
     if said is None or (said.text.erased_at is None and row.digest not in said.text.text):
         return "The history of this case names another file than this one."
     return ""
 
 
+def faults(rows: QuerySet[Attachment]) -> list[str]:
+    """What is wrong with files, for the check of a history; empty when those that are not erased are as they were
+    added. Two queries; one file at a time, as they are large."""
+    told = Comment.objects.filter(attachment__in=rows.values("pk"), kind=CommentKind.ATTACHED).select_related("text")
+    said = {row.attachment_id: row for row in told.order_by("-pk")}
+    kept = rows.filter(erased_at=None).order_by("pk").iterator(chunk_size=1)
+    found = [(row.pk, _fault(row, said.get(row.pk))) for row in kept]
+    return [f"attachment {pk}: {why}" for pk, why in found if why]
+
+
 def erase(attachment_id: int, *, person: User) -> Attachment:
-    """Erases the bytes for good; name, size and digest stay. Administrators. Raises PersonNotAllowed, NotFound."""
+    """Erases the bytes for good; name, size and digest stay, and the case says who did it. Administrators. Raises
+    PersonNotAllowed, NotFound."""
     people.must(person.has_perm(ERASE))
     with transaction.atomic():
-        row = for_change(Attachment).filter(pk=attachment_id).first()
-        if row is None:
-            raise NotFound()
+        review = commenting.locked(_case_of(attachment_id))
+        row = for_change(Attachment).get(pk=attachment_id)
         if row.erased_at is None:
             row.content, row.erased_at = None, times.now()
             row.save(update_fields=["content", "erased_at"])
+            # In words alone: the row that names the file is the one that says what was added.
+            commenting.say(review, person=person, text=f"Erased the bytes of a file for good:\n{_words(row)}")
     return row
+
+
+def _case_of(attachment_id: int) -> int:
+    found = Attachment.objects.filter(pk=attachment_id).values_list("review_id", flat=True).first()
+    if found is None:
+        raise NotFound()
+    return found

@@ -4,7 +4,7 @@ from django.contrib.auth.models import User
 from django.db import transaction
 
 from actions import evidence, history, times
-from actions.errors import Invalid, NotFound
+from actions.errors import Invalid, NotFound, SeenIsStale
 from actions.locking import for_change
 from actions.models import EvidenceKind, Intent
 from reconciliation.models import Attachment, Comment, CommentKind, Review
@@ -20,8 +20,9 @@ def comment(review_id: int, *, person: User, text: str) -> Comment:
         return say(locked(review_id), person=person, text=text)
 
 
-def locked(review_id: int) -> Review:
-    """The case, with its intent locked and then itself. Raises NotFound."""
+def locked(review_id: int, *, version: int | None = None) -> Review:
+    """The case, with its intent locked and then itself. Raises NotFound, and SeenIsStale when a version is given and
+    it is another by now."""
     intent_id = Review.objects.filter(pk=review_id).values_list("intent_id", flat=True).first()
     if intent_id is not None:
         # First of all: the text refers to the intent, and whoever settles it meanwhile would wait for us.
@@ -29,6 +30,8 @@ def locked(review_id: int) -> Review:
     review = for_change(Review).filter(pk=review_id).first()
     if review is None:
         raise NotFound()
+    if version not in (None, review.version):
+        raise SeenIsStale()
     return review
 
 

@@ -10,13 +10,13 @@ from typing import Literal, Protocol
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 
-from actions import evidence, history, policy, times
+from actions import evidence, history, money, policy, times
 from actions.errors import BadDecision, NotFound, SeenIsStale
 from actions.locking import for_change
 from actions.models import Evidence, EvidenceKind, Intent
-from reconciliation import checks
+from reconciliation import checks, entries
 from reconciliation.models import (
     Check,
     Choice,
@@ -28,6 +28,7 @@ from reconciliation.models import (
 )
 from reconciliation.reviews import claiming, options, pending, people
 from reconciliation.reviews.differences import MAX_NOTE
+from reconciliation.reviews.voiding import ON_FACTS
 
 State = Literal["effective", "undo_window", "second_person"]
 # Within so long the same press again is a double click, or a reload.
@@ -62,6 +63,8 @@ class _Ballot:
     settled_amount_minor: int | None
     settled_currency: str
     waive_guard: bool
+    # Of the case before it was claimed; None: it may be another by now, as long as the facts are those seen.
+    version: int | None
 
     def same_as(self, vote: Decision, settled: tuple[int | None, str], payload_digest: str) -> bool:
         """Whether it is the same decision about the same thing on the same facts as an earlier vote."""
@@ -95,11 +98,13 @@ def decide(
     settled_currency: str = "",
     outside: str = "",
     waive_guard: bool = False,
+    version: int | None = None,
 ) -> Decided:
     """Decides a case, or gives the first of two votes. Network: call it outside any transaction.
 
     `outside`: where the person has it from (source and reference), when the ledger can't be looked into.
     `settled_amount_minor`: what was really settled, in minor units; the entry's, or the intended one, by default.
+    `version`: that of the case as it was looked at, if it has to be that still: no vote given, nothing raised since.
 
     Raises:
         PersonNotAllowed, NotFound, ReviewClosed, ReviewHeld, BadDecision (with what is missing), SeenIsStale (the
@@ -116,6 +121,7 @@ def decide(
         settled_amount_minor,
         settled_currency,
         waive_guard,
+        version,
     )
     review = _open(review_id)
     _refuse_incomplete(ballot)
@@ -124,8 +130,12 @@ def decide(
     claiming.claim(review_id, person=person)
     looks = choice in (*pending.OUTCOMES, Choice.SEND_AGAIN)
     fresh = _look_now(review, ballot, person) if looks else None
-    with transaction.atomic():
-        return _decide(review_id, ballot, person, fresh)
+    try:
+        with transaction.atomic():
+            return _decide(review_id, ballot, person, fresh)
+    except IntegrityError as raced:
+        # A look tied the entry, or settled the intent, at the same moment.
+        raise SeenIsStale() from raced
 
 
 class Saw(Protocol):
@@ -187,7 +197,7 @@ def _look_now(review: Review, ballot: _Ballot, person: User) -> Check | None:
     fresh = checks.check_by_person(review.intent.pk, person=person)
     if fresh.verdict == Verdict.UNAVAILABLE:
         _need_outside(ballot)
-    elif _disagrees(fresh, ballot.seen):
+    elif _disagrees((fresh.facts_digest, fresh.verdict), ballot.seen):
         raise SeenIsStale(check=fresh)
     return fresh
 
@@ -201,13 +211,16 @@ def _need_outside(ballot: _Ballot) -> None:
         )
 
 
-def _disagrees(fresh: Check, saw: Seen) -> bool:
-    """Other entries than the person saw, or another meaning of the same. Nothing found is nothing found, early or
-    late."""
+def _disagrees(known: tuple[str, str], saw: Seen) -> bool:
+    """Other entries (their digest, and the verdict) than the person saw, or another meaning of the same. Nothing
+    found is nothing found, early or late; and that the books can't be read says nothing."""
+    digest, verdict = known
     quiet = {Verdict.ABSENT, Verdict.TOO_EARLY}
-    if fresh.facts_digest != saw.digest:
+    if digest != saw.digest:
         return True
-    return fresh.verdict != saw.verdict and not {fresh.verdict, saw.verdict} <= quiet
+    if Verdict.UNAVAILABLE in (verdict, saw.verdict):
+        return False
+    return verdict != saw.verdict and not {verdict, saw.verdict} <= quiet
 
 
 def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) -> Decided:
@@ -220,7 +233,9 @@ def _decide(review_id: int, ballot: _Ballot, person: User, fresh: Check | None) 
     note, kept = _keep_words(intent, ballot, person, now)
     vote = _vote(review, intent, ballot, person)
     row = _row(review, intent, ballot, person, note, kept, fresh, about=vote)
-    needs_second = options.needs_two(intent, ballot.choice, row.settled_amount_minor) and vote is None
+    needs_second = (
+        options.needs_two(intent, ballot.choice, row.settled_amount_minor, row.settled_currency) and vote is None
+    )
     if not needs_second:
         row.takes_effect_at = now + timedelta(seconds=settings.LANDED_UNDO_S)
     history.append(row, owner=Intent, pk=intent.pk, at=now)
@@ -242,13 +257,16 @@ def _refuse_changed(
     pending.refuse_decided(review)
     if not claiming.holds(review, person, now):
         raise claiming.why_not(review.pk)
-    if intent.version != ballot.seen.version:
+    # Claiming it has counted it on by one.
+    moved = ballot.version is not None and review.version != ballot.version + 1
+    if moved or intent.version != ballot.seen.version:
         raise SeenIsStale()
     if fresh is not None and pending.facts_moved(
         intent, ballot.choice, since=fresh.position, digest=fresh.facts_digest
     ):
         raise SeenIsStale()
-    if ballot.choice is Choice.UPHOLD and review.facts_digest != ballot.seen.digest:
+    # What the case knows by now, whoever looked and whether or not we could look at this moment.
+    if ballot.choice in ON_FACTS and _disagrees((review.facts_digest, review.verdict), ballot.seen):
         raise SeenIsStale()
     if ballot.choice not in options.choices_for(review, intent):
         raise BadDecision("This can't be decided here.")
@@ -270,10 +288,23 @@ def _refuse_wrong_entry(intent: Intent, ballot: _Ballot) -> None:
     candidates = newest.grounds_data["candidates"] if newest else []
     if ballot.entry_id is not None and ballot.entry_id not in candidates:
         raise BadDecision("This entry is not among those that the newest look showed.")
+    if ballot.entry_id is not None:
+        _refuse_another_amount(LedgerEntry.objects.get(pk=ballot.entry_id), intent, ballot)
     if ballot.entry_id is None and candidates and not ballot.outside:
         raise BadDecision("Name the entry that settles it, or say where else you have it from.")
     if ballot.entry_id is None and not candidates and not ballot.outside:
         raise BadDecision("The ledger shows nothing that settles it: say where you have it from.")
+
+
+def _refuse_another_amount(entry: LedgerEntry, intent: Intent, ballot: _Ballot) -> None:
+    """A slip of the pen would have money sent, or taken back, that is where it belongs."""
+    stated = (ballot.settled_amount_minor, ballot.settled_currency or intent.currency)
+    shown = entries.moved(entry)
+    if stated[0] is not None and shown[0] is not None and stated != shown and not ballot.outside:
+        raise BadDecision(
+            f"The entry shows {money.describe(*shown)}, and you wrote {money.describe(*stated)}. If that is right, "
+            "say where you have it from: source and reference."
+        )
 
 
 def _keep_words(
@@ -349,6 +380,7 @@ def _settled(intent: Intent, ballot: _Ballot) -> tuple[int | None, str]:
         return ballot.settled_amount_minor, ballot.settled_currency or intent.currency
     if ballot.entry_id is not None:
         entry = LedgerEntry.objects.get(pk=ballot.entry_id)
-        if entry.amount_minor is not None:
-            return entry.amount_minor, entry.currency or intent.currency
+        amount, currency = entries.moved(entry)
+        if amount is not None:
+            return amount, currency or intent.currency
     return intent.amount_minor, intent.currency

@@ -3,6 +3,7 @@ browser, and seen by nobody else."""
 
 import json
 from dataclasses import asdict, dataclass
+from datetime import datetime
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -48,17 +49,26 @@ def keep(review_id: int, *, person: User, note: str | None = None, comment: str 
     now = times.now()
     # Two fields are kept at the same time: each change begins with what the other has stored.
     with transaction.atomic():
-        row, _ = Draft.objects.get_or_create(review=review, person=person, defaults={"text": _EMPTY, "at": now})
-        before = _read(for_change(Draft).get(pk=row.pk))
+        mine = _locked(review, person, now)
+        before = _read(mine)
         typed = Typed(
             note="" if review.closed_at is not None else _kept(note, before.note),
             comment=_kept(comment, before.comment),
         )
-        mine = Draft.objects.filter(pk=row.pk)
+        stored = Draft.objects.filter(pk=mine.pk)
         if typed == Typed():
-            mine.delete()
+            stored.delete()
         else:
-            mine.update(text=canonical(asdict(typed)), at=now)
+            stored.update(text=canonical(asdict(typed)), at=now)
+
+
+def _locked(review: Review, person: User, now: datetime) -> Draft:
+    while True:
+        row, _ = Draft.objects.get_or_create(review=review, person=person, defaults={"text": _EMPTY, "at": now})
+        found = for_change(Draft).filter(pk=row.pk).first()
+        if found is not None:
+            return found
+        # Another tab has emptied it in between.
 
 
 def _kept(new: str | None, before: str) -> str:

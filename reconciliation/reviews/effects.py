@@ -10,7 +10,7 @@ from actions.locking import for_change
 from actions.models import Evidence, Executor, Intent, Observed, SettledBy
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
-from reconciliation import ties
+from reconciliation import entries, ties
 from reconciliation.models import Choice, Decision, LedgerEntry, Match, MatchRole
 from reconciliation.reviews import differences, grounds
 
@@ -131,6 +131,7 @@ def settle_by(
             fence=intent.fence,
         )
     corrects = intent.status == Status.FAILED
+    amount, currency = entries.moved(entry)
     moved = transitions.apply(
         intent.pk,
         expected=(Status.UNKNOWN, Status.FAILED),
@@ -142,8 +143,8 @@ def settle_by(
         version=intent.version,
         now=now,
         external_id=entry.entry_id,
-        settled_amount_minor=entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor,
-        settled_currency=entry.settled_currency or entry.currency,
+        settled_amount_minor=amount,
+        settled_currency=currency,
         settled_by=SettledBy.OVERRIDE if corrects else SettledBy.DECISION,
         disputed=False,
         guard_key=None,

@@ -9,7 +9,8 @@ from datetime import datetime, timedelta
 
 from django.conf import settings
 from django.contrib.auth.models import User
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
+from django.db.models.functions import Cast, Concat
 
 from reconciliation import incidents
 from reconciliation.models import Incident, Notice, NoticeKind, ReasonCode, Review, ReviewReason
@@ -66,18 +67,26 @@ def _in_the_queue(now: datetime) -> QuerySet[Review]:
     return Review.objects.filter(~in_an_outage, awake, closed_at__isnull=True).select_related("owner")
 
 
+def _once(kind: NoticeKind) -> Concat:
+    """What a notice is about, made by the database, which has to find those told of already by the same text. A case
+    that is due at another time, because it was put aside, is due, overdue and long overdue once more."""
+    parts = ["pk"] if kind is NoticeKind.HIGH_VALUE else ["pk", "due_at"]
+    texts = [part for name in parts for part in (Value(":"), Cast(F(name), CharField()))]
+    return Concat(Value(str(kind)), *texts, output_field=CharField())
+
+
 def _write(kind: NoticeKind, found: QuerySet[Review], now: datetime) -> int:
-    told = Notice.objects.filter(review=OuterRef("pk"), kind=kind)
+    told = Notice.objects.filter(once=OuterRef("about"))
     rows = [
         Notice(
             kind=kind,
-            once=f"{kind}:{review.pk}",
+            once=review.about,
             review=review,
             to=_whose(kind, review),
             created_at=now,
             next_try_at=now,
         )
-        for review in found.filter(~Exists(told)).order_by("due_at", "pk")[:_BATCH]
+        for review in found.annotate(about=_once(kind)).filter(~Exists(told)).order_by("due_at", "pk")[:_BATCH]
     ]
     # Whoever was faster has written the same.
     Notice.objects.bulk_create(rows, ignore_conflicts=True)

@@ -1,19 +1,19 @@
 """Opens reviews, adds to them, and ends them when evidence does. Call everything here inside a transaction that
 holds the intent's lock."""
 
-from collections.abc import Iterable
-from datetime import datetime, timedelta
+from collections.abc import Iterable, Sequence
+from datetime import datetime
 from typing import Any
 
 from django.db.models import F
 
-from actions import evidence, history, holding, policy, subjects, transitions
+from actions import evidence, history, holding, subjects, transitions
 from actions.locking import for_change
-from actions.models import Intent, Observed
+from actions.models import Evidence, Intent, Observed
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Check, Choice, ClosedHow, Purpose, ReasonCode, Review, ReviewReason, Verdict
-from reconciliation.reviews import grounds, returning, stakes, voiding
+from reconciliation.reviews import deadlines, grounds, returning, stakes, voiding
 
 
 def open_review(intent: Intent) -> Review | None:
@@ -24,8 +24,7 @@ def open_review(intent: Intent) -> Review | None:
 def open_for_approval(intent: Intent, reasons: Iterable[ReasonCode], *, now: datetime) -> Review:
     """A case for an intent that is held: may it be sent? Due when its approval expires, at the latest."""
     review = _open_or_get(intent, Purpose.APPROVAL, now)
-    if intent.approve_before is not None:
-        review.due_at = min(review.due_at, intent.approve_before)
+    review.due_at = deadlines.before_expiry(intent, review.due_at)
     _add(review, reasons, now)
     _say(review, None, grounds.for_approval(intent, [r.code for r in review.reasons.all()]))
     return review
@@ -78,24 +77,27 @@ def renew(intent: Intent, *, check: Check, now: datetime) -> None:
 def dispute(intent: Intent, *, now: datetime, check: Check | None = None) -> Review:
     """New evidence contradicts a settled intent: it is disputed, blocks its subject again where the guard is
     free, and a person looks."""
-    columns: dict[str, Any] = {"disputed": True}
-    subjects.lock_family(intent.kind_id, intent.family)
-    key = subjects.guard_key(intent.kind_id, intent.subject)
-    if not Intent.objects.filter(guard_key=key).exists():
-        columns["guard_key"] = key
-    transitions.note(intent.pk, now=now, **columns)
-    if not intent.disputed:
-        by = check.by if check else "checker"
-        history.observe(
-            intent.pk, Observed.DISPUTED, by=by, evidence=evidence.named_in(check.evidence) if check else (), at=now
-        )
-    intent.disputed = True
-    _hold_the_unsent(intent, now)
+    seen = evidence.named_in(check.evidence) if check else []
+    call_in_question(intent, by=check.by if check else "checker", seen=seen, now=now)
     review = _open_or_get(intent, Purpose.OUTCOME, now)
     _see(review, check, now)
     _add(review, [ReasonCode.CONTRADICTION], now)
     _say(review, None, grounds.for_contradiction(intent, check))
     return review
+
+
+def call_in_question(intent: Intent, *, by: str, seen: Sequence[Evidence], now: datetime) -> None:
+    """Marks a settled intent as disputed: its subject is blocked again, and what is recorded on it is held."""
+    subjects.lock_family(intent.kind_id, intent.family)
+    columns: dict[str, Any] = {"disputed": True}
+    key = subjects.guard_key(intent.kind_id, intent.subject)
+    if not Intent.objects.filter(guard_key=key).exists():
+        columns["guard_key"] = key
+    transitions.note(intent.pk, now=now, **columns)
+    if not intent.disputed:
+        history.observe(intent.pk, Observed.DISPUTED, by=by, evidence=seen, at=now)
+    intent.disputed = True
+    hold_the_unsent(intent, now)
 
 
 def doubt(intent: Intent, *, now: datetime, check: Check | None = None) -> Review:
@@ -132,8 +134,8 @@ def open_for_settled(intent: Intent, reason: ReasonCode, words: str, *, now: dat
     return review
 
 
-def _hold_the_unsent(intent: Intent, now: datetime) -> None:
-    """What is recorded on a disputed subject, in its whole family, is not sent before a person has looked."""
+def hold_the_unsent(intent: Intent, now: datetime) -> None:
+    """What is recorded on its subject, in the whole family, is not sent before a person has looked."""
     unsent = Intent.objects.filter(kind_id=intent.kind_id, family=intent.family, status=Status.RECORDED)
     # One that a worker is claiming at this moment is left to the worker, which looks for disputes itself: waiting
     # for it, while it waits for the family's lock, would be a deadlock.
@@ -165,7 +167,6 @@ def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
             review.purpose = purpose
             review.save(update_fields=["purpose"])
         return review
-    rules = policy.read(intent.policy.text)
     return Review.objects.create(
         intent=intent,
         purpose=purpose,
@@ -173,7 +174,7 @@ def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
         currency=intent.currency,
         stake=stakes.of(intent),
         opened_at=now,
-        due_at=now + timedelta(seconds=rules.review_due_s),
+        due_at=deadlines.for_intent(intent, opened_at=now),
     )
 
 

@@ -14,7 +14,7 @@ from actions.models import Intent
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import CommentKind, ReasonCode, Review
-from reconciliation.reviews import claiming, commenting, opening, people
+from reconciliation.reviews import claiming, commenting, opening, people, returning
 
 _SETTLED = "A person asked to look at this again. It counts as {status}; nothing new speaks against that."
 
@@ -39,6 +39,7 @@ def open_case(intent_id: UUID, *, person: User, reason: str, customer_waiting: b
         Review.objects.filter(pk=review.pk).update(incident=None, customer_waiting=raised, version=F("version") + 1)
         commenting.say(review, person=person, text=reason, kind=CommentKind.OPENED)
         review.refresh_from_db()
+        _end_waiting(review, person)
     return review
 
 
@@ -78,11 +79,19 @@ def customer_waits(review_id: int, *, person: User, waits: bool) -> Review:
             commenting.say(review, person=person, text="The customer waits.", kind=CommentKind.RAISED)
         else:
             commenting.say(review, person=person, text="The customer does not wait any more.")
+        if waits:
+            _end_waiting(review, person)
         review.customer_waiting = waits
         review.incident = None if waits else review.incident
         review.version += 1
         review.save(update_fields=["customer_waiting", "incident", "version"])
     return review
+
+
+def _end_waiting(review: Review, person: User) -> None:
+    """Somebody asks for it now, so it is in the queue again."""
+    if review.waits_until is not None:
+        returning.took_up(review, person=person, note="", now=times.now())
 
 
 def _locked(intent_id: UUID) -> Intent:

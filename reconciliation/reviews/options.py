@@ -112,11 +112,17 @@ def absence_counts(review: Review, intent: Intent, now: datetime) -> bool:
     return rules.absence_conclusive and (now - last).total_seconds() > rules.lag_s
 
 
-def needs_two(intent: Intent, choice: Choice, settled_amount_minor: int | None = None) -> bool:
+def needs_two(
+    intent: Intent, choice: Choice, settled_amount_minor: int | None = None, settled_currency: str = ""
+) -> bool:
     """Above the second limit two different people agree, whatever they decide but that nothing is sent.
 
-    The larger of what was intended and what is said to have been settled counts.
+    What was intended counts, and what is said to have been settled, each by the limits of its own currency.
     """
+    if choice is Choice.REJECT:
+        return False
     rules = policy.read(intent.policy.text)
-    amounts = [amount for amount in (intent.amount_minor, settled_amount_minor) if amount is not None]
-    return choice is not Choice.REJECT and policy.needs_two_people(rules, max(amounts, default=None), intent.currency)
+    settled = (settled_amount_minor, settled_currency or intent.currency)
+    return any(
+        policy.needs_two_people(rules, *amount) for amount in ((intent.amount_minor, intent.currency), settled)
+    )

@@ -7,7 +7,7 @@ from datetime import datetime
 from uuid import UUID
 
 from django.contrib.auth.models import User
-from django.db import transaction
+from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
 from actions import subjects, times
@@ -93,7 +93,8 @@ def take_effect(decision_id: int) -> bool:
         try:
             with transaction.atomic():
                 carry_out(row, intent, now)
-        except LandedError:
+        except (LandedError, IntegrityError):
+            # A look tied the entry, or settled the intent, at the same moment.
             void(row, person=None)
     return True
 

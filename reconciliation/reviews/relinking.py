@@ -9,6 +9,7 @@ from actions import evidence, money
 from actions.errors import BadDecision, SeenIsStale
 from actions.models import Evidence, EvidenceKind, Intent
 from actions.statuses import Status
+from reconciliation import entries
 from reconciliation.models import ClosedHow, Decision, EntryRole, EntryState, LedgerEntry, Match, MatchRole
 from reconciliation.reviews import effects, opening
 
@@ -26,11 +27,14 @@ def against(entry: LedgerEntry, to: Intent, *, instead_of: Intent) -> str:
         return "Name another intent than the one that is corrected."
     if to.downstream_id != entry.downstream_id:
         return "That intent was sent to another downstream."
+    return against_entry(entry, to) or _against_its_status(entry, to)
+
+
+def against_entry(entry: LedgerEntry, intent: Intent) -> str:
+    """Why an entry can settle no intent, or not this one, whatever its status; "" when it can."""
     if entry.role != EntryRole.EFFECT or entry.state != EntryState.FINAL:
         return "The entry settles nothing: it is not final, or takes something back."
-    if _bears_anothers_key(entry, to):
-        return "The entry bears the key of another intent."
-    return _against_its_status(entry, to)
+    return "The entry bears the key of another intent." if _bears_anothers_key(entry, intent) else ""
 
 
 def _bears_anothers_key(entry: LedgerEntry, to: Intent) -> bool:
@@ -54,24 +58,27 @@ def _against_its_status(entry: LedgerEntry, to: Intent) -> str:
 def _fits(entry: LedgerEntry, to: Intent) -> bool:
     if to.settled_amount_minor is None:
         return True
-    booked = entry.amount_minor if entry.settled_amount_minor is None else entry.settled_amount_minor
-    return (to.settled_amount_minor, to.settled_currency) == (booked, entry.settled_currency or entry.currency)
+    return (to.settled_amount_minor, to.settled_currency) == entries.moved(entry)
 
 
 def relink(entry: LedgerEntry, to: Intent, first: Decision, *, by: str, now: datetime) -> Intent:
-    """Ties the released entry to the intent that it belongs to, which it settles. The caller holds both intents.
+    """Ties the released entry to the intent that it belongs to, which it settles. The caller holds both intents,
+    their families and cases, and the entry.
 
     Raises BadDecision when that can't be (any more), SeenIsStale when somebody else tied it at this moment.
     """
     assert first.intent is not None
     if why := against(entry, to, instead_of=first.intent):
         raise BadDecision(why)
-    opening.open_review(to)  # locked, before the entry
+    was = to.status
     try:
         moved = effects.settle_by(entry, to, first, by=by, grounds=[_grounds(first, entry, to, by, now)], now=now)
     except IntegrityError as raced:
         raise SeenIsStale() from raced
-    opening.close(moved, ClosedHow.DECISION, now=now)
+    if was != moved.status:
+        # It is confirmed by this. A case about one that was confirmed before asks something else.
+        opening.close(moved, ClosedHow.DECISION, now=now)
+        opening.hold_the_unsent(moved, now)
     return moved
 
 

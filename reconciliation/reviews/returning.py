@@ -8,7 +8,7 @@ from datetime import datetime
 from django.contrib.auth.models import User
 
 from reconciliation.models import CommentKind, Review
-from reconciliation.reviews import commenting
+from reconciliation.reviews import commenting, deadlines
 
 NEW_FACTS = "Back, because the ledger shows something else than before."
 NEW_REASON = "Back, because there is a new reason to look at it."
@@ -24,19 +24,23 @@ def bring_back(review: Review, *, why: str, by: str, now: datetime) -> bool:
     put_aside = review.comments.filter(kind=CommentKind.WAITING).select_related("person").order_by("-pk").first()
     if put_aside is not None:
         commenting.say(review, person=put_aside.person, text=why, kind=CommentKind.RESUMED, source=by)
-    clear(review)
+    clear(review, now=now)
     return True
 
 
-def clear(review: Review) -> None:
-    """Ends the waiting. For how long somebody agreed to wait at the longest stays: that was agreed on once."""
+def clear(review: Review, *, now: datetime) -> None:
+    """Ends the waiting. Before its time, the case is due as if it had never waited: putting it aside and taking it up
+    again is no way to have it looked at later. For how long somebody agreed to wait at the longest stays: that was
+    agreed on once."""
+    if review.waits_until is not None and review.waits_until > now:
+        review.due_at = deadlines.brought_forward(review, now)
     review.waits_for, review.waits_reference, review.waits_until = "", "", None
     review.version += 1
-    review.save(update_fields=["waits_for", "waits_reference", "waits_until", "version"])
+    review.save(update_fields=["waits_for", "waits_reference", "waits_until", "due_at", "version"])
 
 
-def took_up(review: Review, *, person: User, note: str) -> None:
+def took_up(review: Review, *, person: User, note: str, now: datetime) -> None:
     """A person ends the waiting."""
     text = note.strip() or "Taken up again."
     commenting.say(review, person=person, text=text, kind=CommentKind.RESUMED)
-    clear(review)
+    clear(review, now=now)

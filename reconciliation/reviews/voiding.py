@@ -14,21 +14,29 @@ from reconciliation.models import Choice, Decision, Review
 
 # What people decide; the other choices are rows about an earlier one.
 VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
+# The same, about entries.
+ABOUT_ENTRIES = (Choice.LINK, Choice.DUPLICATE, Choice.NOT_OURS)
 # These rest on what the books show.
 ON_FACTS = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.UPHOLD)
 
 
 def about(earlier: Decision, choice: Choice, person: User | None, *, now: datetime) -> Decision:
-    """Writes down what became of an earlier decision: undone, void, or in effect. The caller holds the intent."""
+    """Writes down what became of an earlier decision: undone, void, or in effect. The caller holds the intent; of a
+    case about an entry, which has a history of its own, the case."""
+    of_case = earlier.intent_id is None
     row = Decision(
         review_id=earlier.review_id,
         intent_id=earlier.intent_id,
+        entry_id=earlier.entry_id if of_case else None,
+        linked_id=earlier.linked_id if of_case else None,
         person=person,
         choice=choice,
         about=earlier,
         seen_version=earlier.seen_version,
         payload_digest=earlier.payload_digest,
     )
+    if of_case:
+        return history.append(row, owner=Review, pk=earlier.review_id, at=now)
     return history.append(row, owner=Intent, pk=earlier.intent_id, at=now)
 
 
@@ -40,7 +48,9 @@ def facts_moved(review: Review, digest: str, *, now: datetime) -> None:
 
 def closed_meanwhile(review: Review, *, now: datetime) -> None:
     """Something else ended the case: whatever people had decided in it has nothing left to do."""
-    for row in _standing(review):
+    proposed = review.decisions.filter(choice=Choice.CORRECT, about=None, followed_by=None, intent__isnull=False)
+    about_entry = review.decisions.filter(choice__in=ABOUT_ENTRIES, followed_by=None, intent=None).order_by("pk")
+    for row in [*_standing(review), *proposed, *about_entry]:
         about(row, Choice.VOID, None, now=now)
 
 

@@ -10,7 +10,7 @@ from django.db.models import F
 from actions import times
 from actions.errors import BadDecision, Invalid
 from reconciliation.models import CommentKind, Review, WaitsFor
-from reconciliation.reviews import claiming, commenting, pending, people, returning
+from reconciliation.reviews import claiming, commenting, deadlines, pending, people, returning
 
 MAX_REFERENCE = 200
 
@@ -29,21 +29,22 @@ def put_aside(
     until: datetime,
     longest: datetime,
     note: str,
+    version: int | None = None,
 ) -> Review:
     """Takes a case out of the queue until `until`, and no longer than `longest` however often that is moved.
 
     One's own, or one that nobody has; it becomes the person's own and their lease ends. It is due when it comes back.
-    `reference` and `note` may be empty.
+    `reference` and `note` may be empty. `version`: that of the case as it was looked at, if it has to be that still.
 
-    Raises Invalid (fields until, longest, reference, note), BadDecision (decided already), ReviewHeld, ReviewClosed,
-    NotFound, PersonNotAllowed.
+    Raises Invalid (fields until, longest, reference, note), SeenIsStale (`version`), BadDecision (decided already),
+    ReviewHeld, ReviewClosed, NotFound, PersonNotAllowed.
     """
     people.must(people.may_decide(person))
     reference = reference.strip()
     if len(reference) > MAX_REFERENCE:
         raise Invalid.field("reference", f"At most {MAX_REFERENCE} characters.")
     with transaction.atomic():
-        review = commenting.locked(review_id)
+        review = commenting.locked(review_id, version=version)
         now = times.now()
         _refuse(review, person, now)
         _refuse_times(review, person, until, longest, now)
@@ -54,7 +55,7 @@ def put_aside(
             waits_reference=reference,
             waits_until=until,
             waits_longest=longest,
-            due_at=_due(review, until),
+            due_at=_due(review, until, now),
             owner=person,
             holder=None,
             lease_until=None,
@@ -76,7 +77,7 @@ def resume(review_id: int, *, person: User, note: str = "") -> Review:
         claiming.refuse_others(review, person)
         if review.waits_until is None:
             raise BadDecision("This case does not wait; it is in the queue.")
-        returning.took_up(review, person=person, note=note)
+        returning.took_up(review, person=person, note=note, now=times.now())
     return review
 
 
@@ -125,11 +126,12 @@ def _refuse_times(review: Review, person: User, until: datetime, longest: dateti
         raise Invalid.field("until", f"Its approval expires at {_at(expires)}: choose an earlier time.")
 
 
-def _due(review: Review, until: datetime) -> datetime:
-    """When it comes back, at the earliest; and no later than its approval expires."""
-    expires = review.intent.approve_before if review.intent is not None else None
-    later = max(review.due_at, until)
-    return min(later, expires) if expires is not None else later
+def _due(review: Review, until: datetime, now: datetime) -> datetime:
+    """When it comes back, at the earliest; and no later than its approval expires. Of one that waits already, what
+    its last time to come back was counts no more."""
+    before = review.due_at if review.waits_until is None else deadlines.brought_forward(review, now)
+    later = max(before, until)
+    return deadlines.before_expiry(review.intent, later) if review.intent is not None else later
 
 
 def _words(waits_for: WaitsFor, reference: str, until: datetime, longest: datetime, note: str) -> str:

@@ -13,7 +13,7 @@ from django.shortcuts import redirect
 from actions.errors import BadDecision, LandedError
 from actions.models import Intent
 from actions.statuses import Status
-from reconciliation.correction_form import CorrectionForm, RefuseForm, entries_of
+from reconciliation.correction_form import AgreeForm, CorrectionForm, RefuseForm, entries_of
 from reconciliation.models import Decision
 from reconciliation.reviews import overriding, relinking
 from reconciliation.views import comparing, refusals
@@ -43,23 +43,22 @@ def propose(request: DeskRequest, intent_id: UUID) -> HttpResponse:
         return _show(request, intent, form=form, status=422)
 
     def step() -> None:
-        overriding.look(intent.pk, person=request.user)
-        overriding.propose(
-            intent.pk, form.what(), person=request.user, seen_version=form.cleaned_data["seen_version"]
-        )
+        overriding.propose(intent.pk, form.what(), person=request.user, seen=form.seen())
 
     return _do(request, intent, step, "Proposed. It takes effect when a second person agrees.", form=form)
 
 
 @action
 def agree(request: DeskRequest, intent_id: UUID) -> HttpResponse:
-    intent = _find(intent_id)
+    intent, form = _find(intent_id), AgreeForm(request.POST)
+    if not form.is_valid():
+        return _show(request, intent, agree_form=form, status=422)
 
     def step() -> None:
-        overriding.look(intent.pk, person=request.user)
-        overriding.agree(_proposal(request, intent), person=request.user)
+        overriding.agree(_proposal(request, intent), person=request.user, outside=form.cleaned_data["outside"])
 
-    return _do(request, intent, step, "Agreed: it is corrected. The agent sees it on its next read.")
+    done = "Agreed: it is corrected. The agent sees it on its next read."
+    return _do(request, intent, step, done, agree_form=form)
 
 
 @action
@@ -122,6 +121,7 @@ def _show(
     intent: Intent,
     *,
     form: CorrectionForm | None = None,
+    agree_form: AgreeForm | None = None,
     refuse_form: RefuseForm | None = None,
     refusal: Refusal | None = None,
     status: int = 200,
@@ -137,6 +137,7 @@ def _show(
         "mine": found is not None and found.person_id == request.user.pk,
         "form": _form(request, intent, form, refusal) if correctable and told["may_correct"] else None,
         "unsaved": form["note"].value() if form is not None and found is not None else "",
+        "agree_form": agree_form or AgreeForm(auto_id="id_agree_%s"),
         "refuse_form": refuse_form or RefuseForm(auto_id="id_refuse_%s"),
         "refusal": refusal,
     }
@@ -149,5 +150,6 @@ def _form(
     """After a refusal: the same words, on the facts that the page shows now."""
     if form is None or refusal is None:
         return form or CorrectionForm(intent)
-    fresh = {name: request.POST.get(name, "") for name in form.fields} | {"seen_version": str(intent.version)}
-    return CorrectionForm(intent, fresh)
+    seen = overriding.seen(intent)
+    now = {"seen_version": str(seen.version), "seen_digest": seen.digest}
+    return CorrectionForm(intent, {name: request.POST.get(name, "") for name in form.fields} | now)

@@ -11,8 +11,9 @@ from django.http import HttpResponse, HttpResponseBase, StreamingHttpResponse
 from actions import money
 
 MOST = 10_000
-# A spreadsheet takes these for a formula, or leaves them out (OWASP, CSV injection).
-_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\x00")
+# A spreadsheet takes these for a formula, or leaves them out (OWASP, CSV injection). The last four are full-width:
+# where people write Japanese or Chinese they are taken for the same.
+_FORMULA = (*"=+-@", "\t", "\r", "\n", "\x00", *"\uff1d\uff0b\uff0d\uff20")
 
 
 class _Line:

@@ -183,8 +183,8 @@ def page_of(found: QuerySet[Intent], *, scope: str, which: str, after: str) -> P
     cursor = paging.decode(after, parts=2)
     if cursor is not None:
         # A cursor that is none shows the first page.
-        with contextlib.suppress(ValueError, OverflowError):
-            at = datetime.fromisoformat(str(cursor[0])).astimezone(UTC)
+        with contextlib.suppress(ValueError):
+            at = paging.moment(cursor[0])
             found = found.filter(_behind(scope, which, at, UUID(str(cursor[1]))))
     shown, more = paging.cut(found.select_related("kind", "agent", "downstream")[: paging.PER_PAGE + 1])
     return Page(shown, paging.encode(shown[-1].created_at.isoformat(), str(shown[-1].pk)) if more else "")

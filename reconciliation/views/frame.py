@@ -3,13 +3,14 @@
 from collections.abc import Callable, Mapping
 from functools import wraps
 from typing import Any, Concatenate, ParamSpec, cast
+from urllib.parse import urlsplit
 
 from django.contrib.auth.models import User
 from django.contrib.auth.views import redirect_to_login
 from django.core.exceptions import PermissionDenied
 from django.http import HttpRequest, HttpResponse, HttpResponseNotAllowed
 from django.shortcuts import render
-from django.urls import reverse
+from django.urls import Resolver404, resolve, reverse
 from django_htmx.http import HttpResponseClientRedirect
 from django_htmx.middleware import HtmxDetails
 
@@ -47,6 +48,7 @@ def page(view: PageView[P]) -> View[P]:
             raise PermissionDenied(NO_DESK)
         return _private(view(cast(DeskRequest, request), *args, **kwargs))
 
+    guarded.is_page = True  # type: ignore[attr-defined]
     return cast(View[P], guarded)
 
 
@@ -81,6 +83,17 @@ def own(view: PageView[P]) -> View[P]:
         return _private(view(cast(DeskRequest, request), *args, **kwargs))
 
     return cast(View[P], guarded)
+
+
+def page_at(address: str) -> str:
+    """Where somebody can be led who wanted to go to `address`: there; to the case or the queue, where it is something
+    that people do at the desk and no page. Other parts' addresses, and those that are none, stay as they are."""
+    try:
+        found = resolve(urlsplit(address).path)
+    except (Resolver404, ValueError):
+        return address
+    ours = found.func.__module__.startswith("reconciliation.views.")
+    return _page_of(found.kwargs) if ours and not hasattr(found.func, "is_page") else address
 
 
 def show(request: DeskRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:

@@ -34,7 +34,7 @@ from reconciliation.reviews import (
 from reconciliation.reviews.deciding import Decided
 from reconciliation.templatetags.desk import person as name_of
 from reconciliation.views import comfort, refusals, skipping, watching
-from reconciliation.views.frame import DeskRequest, action, page, show
+from reconciliation.views.frame import DeskRequest, action, page, page_at, show
 from reconciliation.views.refusals import Refusal
 
 DECIDED = {
@@ -133,18 +133,23 @@ def _go(request: DeskRequest, address: str) -> HttpResponse:
     return HttpResponseClientRedirect(address) if request.htmx else redirect(address)
 
 
-def _next(request: DeskRequest) -> HttpResponse:
+def _next(request: DeskRequest, *, instead: bool = False) -> HttpResponse:
+    """`instead`: of whatever they work on, which is free again then and counts as skipped: going on leads on, and not
+    back to it."""
     review = claiming.take_next(person=request.user, besides=skipping.skipped(request.session))
     if review is None:
         messages.info(request, ALL_SKIPPED if skipping.skipped(request.session) else NO_MORE)
         return _go(request, reverse("queue"))
+    if instead:
+        for left in claiming.release_others(review.pk, person=request.user):
+            skipping.skip(request.session, left)
     return _go(request, reverse("case", args=[review.pk]))
 
 
 @action
 def next_case(request: DeskRequest) -> HttpResponse:
-    """Takes the most urgent free case that this person has not skipped."""
-    return _next(request)
+    """Takes the most urgent free case that this person has not skipped, instead of the one that they had."""
+    return _next(request, instead=True)
 
 
 @action
@@ -152,7 +157,7 @@ def skip(request: DeskRequest, review_id: int) -> HttpResponse:
     """Gives a case back and takes the next one."""
     claiming.release(review_id, person=request.user)
     skipping.skip(request.session, review_id)
-    return _next(request)
+    return _next(request, instead=True)
 
 
 @action
@@ -380,6 +385,10 @@ class LogIn(LoginView):
 
     template_name = "login.html"
     redirect_authenticated_user = True
+
+    def get_redirect_url(self) -> str:
+        """Never to where one can't go, only do something."""
+        return page_at(super().get_redirect_url())
 
     def form_valid(self, form: AuthenticationForm) -> HttpResponse:
         person = form.get_user()

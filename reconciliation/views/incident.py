@@ -3,7 +3,7 @@
 import contextlib
 from collections.abc import Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Any
 
 from django.db.models import Count, F, Q, QuerySet, Sum
@@ -93,8 +93,8 @@ def page_of(found: QuerySet[Review], after: str) -> Page[Review]:
     cursor = paging.decode(after, parts=2)
     if cursor is not None:
         # A cursor that is none shows the first page.
-        with contextlib.suppress(ValueError, OverflowError):
-            at, pk = datetime.fromisoformat(str(cursor[0])).astimezone(UTC), int(cursor[1])
+        with contextlib.suppress(ValueError):
+            at, pk = paging.moment(cursor[0]), int(cursor[1])
             found = found.filter(Q(due_at__gt=at) | Q(due_at=at, pk__gt=pk))
     rows = found.select_related("intent__kind", "entry").order_by("due_at", "pk")
     shown, more = paging.cut(rows[: paging.PER_PAGE + 1])

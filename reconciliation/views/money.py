@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from itertools import chain
 from typing import Any
 
@@ -113,7 +112,7 @@ def _page_of(found: QuerySet[Difference], after: str) -> Page[Difference]:
     cursor = paging.decode(after, parts=2)
     if cursor is not None:
         try:
-            at, pk = datetime.fromisoformat(str(cursor[0])).astimezone(UTC), int(cursor[1])
+            at, pk = paging.moment(cursor[0]), int(cursor[1])
             found = found.filter(Q(opened_at__gt=at) | Q(opened_at=at, pk__gt=pk))
         except ValueError:
             pass

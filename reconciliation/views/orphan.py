@@ -6,9 +6,10 @@ from django import forms
 from django.contrib.auth.models import User
 
 from actions import history
+from reconciliation.entering import PressedForm
 from reconciliation.forms import MAX_TEXT
 from reconciliation.models import Choice, DecisionReason, EntryRole, LedgerEntry, Review
-from reconciliation.reviews import orphans, people
+from reconciliation.reviews import attaching, orphans, people
 from reconciliation.reviews.orphans import Offer, Seen
 from reconciliation.views.refusals import Refusal
 
@@ -29,7 +30,7 @@ NO_SUCH_INTENT = Refusal(
 )
 
 
-class EntryForm(forms.Form):
+class EntryForm(PressedForm):
     """A decision about an entry. `named` is an intent as the page showed it; `other` one that it did not show."""
 
     choice = forms.ChoiceField(
@@ -92,7 +93,7 @@ def context_of(review: Review, person: User, form: EntryForm | None) -> dict[str
     context: dict[str, Any] = {
         "vote": orphans.votes(review).select_related("person", "note", "linked__kind").first(),
         "pending": orphans.waiting().filter(review=review).select_related("person", "note", "linked__kind").first(),
-        "faults": history.case_faults(review),
+        "faults": [*history.case_faults(review), *attaching.faults(review.attachments.all())],
     }
     if orphans.blocked(review) or not people.may_decide(person):
         return context

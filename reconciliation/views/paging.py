@@ -4,6 +4,7 @@ import base64
 import json
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Generic, TypeVar
 from urllib.parse import urlencode
 
@@ -35,6 +36,14 @@ def decode(cursor: str, *, parts: int) -> list[str | int] | None:
         return None
     right = isinstance(found, list) and len(found) == parts and all(type(part) in (str, int) for part in found)
     return found if right else None
+
+
+def moment(part: str | int) -> datetime:
+    """A part of a cursor that is a time, in UTC. Raises ValueError, also for one that no calendar holds in UTC."""
+    try:
+        return datetime.fromisoformat(str(part)).astimezone(UTC)
+    except OverflowError as beyond:
+        raise ValueError(str(beyond)) from None
 
 
 def cut(rows: Iterable[T], *, per_page: int | None = None) -> tuple[list[T], bool]:

@@ -7,12 +7,15 @@ from django.contrib import messages
 from django.core.files.uploadedfile import InMemoryUploadedFile, UploadedFile
 from django.core.files.uploadhandler import FileUploadHandler, SkipFile
 from django.http import HttpRequest, HttpResponse
+from django.http.multipartparser import MultiPartParserError
 from django.views.decorators.csrf import csrf_exempt, csrf_protect
 
 from actions.errors import Invalid
 from reconciliation.reviews import attaching
 from reconciliation.views.case import stay
 from reconciliation.views.frame import DeskRequest, action
+
+UNREAD = "The file was not read: its name may be too long. Give it a shorter one, then add it again."
 
 
 class OneSmallFile(FileUploadHandler):
@@ -44,7 +47,16 @@ class OneSmallFile(FileUploadHandler):
 @csrf_exempt  # the handler has to be there before anything is read; `_attach` is protected
 def attach(request: HttpRequest, review_id: int) -> HttpResponse:
     request.upload_handlers = [OneSmallFile(request)]
-    return _attach(request, review_id=review_id)
+    try:
+        return _attach(request, review_id=review_id)
+    except MultiPartParserError:
+        return _unread(request, review_id)
+
+
+@action
+def _unread(request: DeskRequest, review_id: int) -> HttpResponse:
+    """What can't be taken apart can't be told from a forgery either, so all it gets is the page, and why."""
+    return stay(request, review_id, file_fault=UNREAD)
 
 
 @csrf_protect

@@ -10,7 +10,8 @@
     r: "#main form[action$='/check/'] button",
     n: "#main form[action$='/next/'] button, #next-case button",
   };
-  const FIELDS = "input, textarea, select, [contenteditable='']";
+  // A box that is ticked is nothing to type in: from there one goes on.
+  const FIELDS = "input:not([type='checkbox']), textarea, select, [contenteditable='']";
 
   const buttonOf = (key) =>
     [...document.querySelectorAll(BUTTONS[key])].find((button) => button.type === "submit" && !button.disabled);
@@ -28,7 +29,8 @@
   const move = (by) => {
     const links = rows();
     if (!links.length) return false;
-    const at = links.indexOf(document.activeElement);
+    const row = document.activeElement.closest("#main .rows tr");
+    const at = row ? links.findIndex((link) => row.contains(link)) : -1;
     if (at >= 0) index = at;
     index = index < 0 ? (by > 0 ? 0 : links.length - 1) : Math.min(links.length - 1, Math.max(0, index + by));
     links[index].focus({ focusVisible: true });

@@ -25,6 +25,17 @@
     (event) => {
       const form = event.target;
       if (form.method !== "post") return;
+      // Enter in a field decides nothing. That is said beside the button, without asking the server.
+      if (event.submitter && event.submitter.name === "enter") {
+        event.preventDefault();
+        event.stopImmediatePropagation();
+        const line = form.querySelector("[data-entered]");
+        if (!line) return;
+        line.hidden = false;
+        say(line.textContent.trim());
+        line.scrollIntoView({ block: "nearest" });
+        return;
+      }
       if (sent.has(form)) {
         event.preventDefault();
         event.stopImmediatePropagation();

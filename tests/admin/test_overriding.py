@@ -130,7 +130,9 @@ def test_another_amount_and_the_entry_that_shows_it_are_kept(page: Client, secon
         first_seen_at=now,
         last_seen_at=now,
     )
-    propose(page, failed, settled_amount="49.50", entry=str(entry.pk))
+    wrong = propose(page, failed, settled_amount="50.00", settled_currency="EUR", entry=str(entry.pk))
+    assert "The entry shows 49.50 EUR." in wrong.content.decode()
+    propose(page, failed, entry=str(entry.pk))
     answer(second, failed, "agree")
     assert (fresh(failed).settled_amount, fresh(failed).external_id) == ("49.50", "re_9")
     assert Match.objects.get(intent=failed, released_at=None).entry == entry
@@ -150,7 +152,8 @@ def test_another_amount_and_the_entry_that_shows_it_are_kept(page: Client, secon
     ],
 )
 def test_a_bad_form_decides_nothing_and_loses_nothing(page: Client, failed: Intent, field: str, value: str) -> None:
-    response = propose(page, failed, **({"note": "My long note."} | {field: value}))
+    amount = {"settled_amount": "50.00", "settled_currency": "EUR"}
+    response = propose(page, failed, **({"note": "My long note."} | amount | {field: value}))
     assert response.context["form"].errors
     assert field == "note" or "My long note." in response.content.decode()
     assert not Decision.objects.exists()

@@ -182,14 +182,14 @@ def test_the_clock_and_undo_at_once_are_one_or_the_other(world: World, settings:
 
 
 @pytest.mark.django_db
-def test_enter_in_a_field_presses_a_button_that_is_disabled() -> None:
+def test_enter_in_a_field_presses_a_button_that_chooses_nothing() -> None:
     review = make_held()
     client, _ = log_in()
     page = text_of(opened(client, review))
     form = page[page.index(f'action="/reviews/{review.pk}/decide/"') :]
     first = form[form.index("<button") :].split(">", 1)[0]
-    assert "disabled" in first
-    assert 'name="choice"' not in first
+    assert "disabled" not in first
+    assert 'name="enter"' in first
     assert decide(client, review, {"reason": "ledger", "note": ""}).status_code == 422
     assert votes(review) == 0
 

@@ -1,5 +1,6 @@
 """Who is told of what by e-mail: each thing once, to those whom it concerns, and no agent's words in it."""
 
+import asyncio
 import threading
 import time
 from datetime import timedelta
@@ -330,8 +331,8 @@ def test_it_is_sent_once_the_mail_server_is_back(settings: Any) -> None:
 
 def test_whoever_claimed_it_and_died_is_followed_by_another(box: Box) -> None:
     make_colleague("rita")
-    put(NoticeKind.OVERDUE, quiet())
-    mailing._claim(times.now())  # and says nothing any more
+    notice = put(NoticeKind.OVERDUE, quiet())
+    mailing._claim([notice.pk], times.now())  # and says nothing any more
     assert mailing.send_due() == 0
     Notice.objects.update(next_try_at=times.now() - timedelta(seconds=1))  # the lease is over
     assert mailing.send_due() == 1
@@ -359,6 +360,43 @@ def test_two_clocks_at_once_send_one(box: Box) -> None:
     assert sum(sent) == 5
     told_of = "".join(mail.get_payload() for mail in box.mails)
     assert told_of.count("· due ") == 5
+
+
+@pytest.mark.django_db(transaction=True)
+def test_while_a_mail_server_takes_its_time_another_clock_sends_nothing_a_second_time(
+    settings: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each e-mail takes 100 s, so that all of them take longer than a claim lasts."""
+    now = [times.now()]
+    monkeypatch.setattr(times, "now", lambda: now[0])
+    named = [make_colleague(f"reviewer-{number}") for number in range(6)]
+    for person in named:
+        put(NoticeKind.HANDED, quiet(), to=person)
+    others: list[int] = []
+
+    def another_clock() -> None:
+        try:
+            others.append(mailing.send_due())
+        finally:
+            connections.close_all()
+
+    class Slow(Box):
+        began = 0
+
+        async def handle_DATA(self, *given: Any) -> str:
+            now[0] += timedelta(seconds=100)
+            self.began += 1
+            if self.began == 4:
+                await asyncio.get_running_loop().run_in_executor(None, another_clock)
+            return await super().handle_DATA(*given)
+
+    slow = Slow()
+    with taking(slow) as port:
+        use(settings, port)
+        settings.EMAIL_TIMEOUT = 20
+        assert mailing.send_due() == 4
+    assert others == [2]
+    assert sorted(slow.addressed) == [[person.email] for person in named]
 
 
 @pytest.mark.django_db(transaction=True)

@@ -122,7 +122,7 @@ def test_an_override_releases_the_wrong_match_and_lists_what_is_left_in_the_same
         intent.pk,
         overriding.Correction(Status.FAILED, DecisionReason.MISTAKE, "it was another customer's"),
         person=one,
-        seen_version=world.read(intent).version,
+        seen=overriding.seen(world.read(intent)),
     )
     overriding.agree(proposal.pk, person=two)
     assert world.read(intent).status == Status.FAILED

@@ -1,10 +1,12 @@
 """Two people correct what was settled wrongly: the intent, the entry and whose entry it is, in one transaction."""
 
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
+from django.db import transaction
 
 from actions import history, times
 from actions.errors import BadDecision, PersonNotAllowed, SeenIsStale
@@ -12,7 +14,7 @@ from actions.models import Intent, Kind, Transition
 from actions.statuses import Status
 from reconciliation import ties
 from reconciliation.models import Decision, DecisionReason, Difference, LedgerEntry, Match, MatchRole, Review
-from reconciliation.reviews import overriding
+from reconciliation.reviews import opening, opening_by_hand, overriding
 from reconciliation.reviews.overriding import Correction
 from tests import factories
 from tests.core.life import add_check
@@ -35,7 +37,8 @@ def colleague(db: None) -> User:
 
 @pytest.fixture
 def kind(db: None) -> Kind:
-    return factories.make_kind()
+    """Its books can't be looked into, so that no look comes in between."""
+    return factories.make_kind(make_downstream(look_up="none"))
 
 
 def settled_by(intent: Intent, **columns: Any) -> LedgerEntry:
@@ -56,7 +59,7 @@ def did_not_happen(linked: Intent | None = None) -> Correction:
 
 
 def correct(intent: Intent, what: Correction, boss: User, colleague: User) -> Intent:
-    proposal = overriding.propose(intent.pk, what, person=boss, seen_version=read(intent).version)
+    proposal = overriding.propose(intent.pk, what, person=boss, seen=overriding.seen(read(intent)))
     return overriding.agree(proposal.pk, person=colleague)
 
 
@@ -156,7 +159,7 @@ def test_when_the_other_intent_can_t_take_the_entry_any_more_nothing_is_changed(
 ) -> None:
     wrong, right = confirmed(kind), confirmed(kind)
     entry = settled_by(wrong)
-    proposal = overriding.propose(wrong.pk, did_not_happen(right), person=boss, seen_version=read(wrong).version)
+    proposal = overriding.propose(wrong.pk, did_not_happen(right), person=boss, seen=overriding.seen(read(wrong)))
     settled_by(right)  # a look was faster
     before = history.rows_of(wrong.pk)
     with pytest.raises(BadDecision, match="Another entry settles that intent already"):
@@ -169,7 +172,7 @@ def test_when_the_other_intent_can_t_take_the_entry_any_more_nothing_is_changed(
 def test_what_the_books_show_since_the_proposal_is_looked_at_first(kind: Kind, boss: User, colleague: User) -> None:
     intent = confirmed(kind)
     settled_by(intent)
-    proposal = overriding.propose(intent.pk, did_not_happen(), person=boss, seen_version=read(intent).version)
+    proposal = overriding.propose(intent.pk, did_not_happen(), person=boss, seen=overriding.seen(read(intent)))
     add_check(intent, facts_digest="f" * 64)
     with pytest.raises(SeenIsStale):
         overriding.agree(proposal.pk, person=colleague)
@@ -203,7 +206,7 @@ def test_an_entry_goes_only_to_an_intent_that_can_have_done_it(kind: Kind, boss:
     settled_by(wrong)
     with pytest.raises(BadDecision, match=words):
         overriding.propose(
-            wrong.pk, did_not_happen(other(kind, wrong)), person=boss, seen_version=read(wrong).version
+            wrong.pk, did_not_happen(other(kind, wrong)), person=boss, seen=overriding.seen(read(wrong))
         )
     assert not Decision.objects.exists()
 
@@ -212,7 +215,7 @@ def test_an_entry_that_bears_the_intents_own_key_is_nobody_elses(kind: Kind, bos
     wrong, other = confirmed(kind), make_unknown(kind)
     settled_by(wrong, key=wrong.idempotency_key)
     with pytest.raises(BadDecision, match="bears the key of another"):
-        overriding.propose(wrong.pk, did_not_happen(other), person=boss, seen_version=read(wrong).version)
+        overriding.propose(wrong.pk, did_not_happen(other), person=boss, seen=overriding.seen(read(wrong)))
 
 
 def test_an_entry_that_settles_another_is_taken_from_there_and_nowhere_else(kind: Kind, boss: User) -> None:
@@ -220,7 +223,7 @@ def test_an_entry_that_settles_another_is_taken_from_there_and_nowhere_else(kind
     entry = settled_by(theirs)
     what = Correction(Status.CONFIRMED, DecisionReason.LEDGER, "There it is.", entry_id=entry.pk)
     with pytest.raises(BadDecision, match="correct the other"):
-        overriding.propose(mine.pk, what, person=boss, seen_version=read(mine).version)
+        overriding.propose(mine.pk, what, person=boss, seen=overriding.seen(read(mine)))
 
 
 def test_saying_again_how_it_stands_is_no_correction(kind: Kind, boss: User) -> None:
@@ -231,17 +234,17 @@ def test_saying_again_how_it_stands_is_no_correction(kind: Kind, boss: User) -> 
         Correction(Status.CONFIRMED, DecisionReason.LEDGER, "x", entry_id=entry.pk),
     ):
         with pytest.raises(BadDecision, match="how it stands"):
-            overriding.propose(intent.pk, what, person=boss, seen_version=read(intent).version)
+            overriding.propose(intent.pk, what, person=boss, seen=overriding.seen(read(intent)))
     with pytest.raises(BadDecision, match="how it stands"):
-        overriding.propose(other.pk, did_not_happen(), person=boss, seen_version=read(other).version)
+        overriding.propose(other.pk, did_not_happen(), person=boss, seen=overriding.seen(read(other)))
 
 
 def test_a_supervisor_proposes_and_whoever_decides_cases_agrees(kind: Kind, boss: User, colleague: User) -> None:
     intent = confirmed(kind)
     for person in (colleague, make_person("auditor")):
         with pytest.raises(PersonNotAllowed):
-            overriding.propose(intent.pk, did_not_happen(), person=person, seen_version=read(intent).version)
-    proposal = overriding.propose(intent.pk, did_not_happen(), person=boss, seen_version=read(intent).version)
+            overriding.propose(intent.pk, did_not_happen(), person=person, seen=overriding.seen(read(intent)))
+    proposal = overriding.propose(intent.pk, did_not_happen(), person=boss, seen=overriding.seen(read(intent)))
     with pytest.raises(PersonNotAllowed):
         overriding.agree(proposal.pk, person=make_person("auditor"))
     with pytest.raises(BadDecision, match="different person"):
@@ -249,3 +252,113 @@ def test_a_supervisor_proposes_and_whoever_decides_cases_agrees(kind: Kind, boss
     overriding.agree(proposal.pk, person=colleague)
     with pytest.raises(BadDecision, match="dealt with already"):
         overriding.agree(proposal.pk, person=make_person())
+
+
+def test_what_is_said_to_have_happened_blocks_its_order_from_the_proposal_on(
+    kind: Kind, boss: User, colleague: User
+) -> None:
+    """A failed refund, proposed again, and then it turns out that the first one landed: the second is not sent."""
+    first = failed(kind)
+    second = make_intent(kind, subject=first.subject)
+    what = Correction(Status.CONFIRMED, DecisionReason.BANK_STATEMENT, "Line 12.")
+    proposal = overriding.propose(first.pk, what, person=boss, seen=overriding.seen(read(first)))
+    assert (read(first).disputed, read(second).status) == (True, Status.HELD)
+    overriding.agree(proposal.pk, person=colleague)
+    assert (read(first).status, read(first).disputed) == (Status.CONFIRMED, False)
+    assert read(second).status == Status.HELD
+    assert Review.objects.get(closed_at=None).intent == second
+    assert history.faults(read(first)) == []
+
+
+def test_refused_it_frees_its_order_again(kind: Kind, boss: User, colleague: User) -> None:
+    intent = failed(kind)
+    what = Correction(Status.CONFIRMED, DecisionReason.BANK_STATEMENT, "Line 12.")
+    proposal = overriding.propose(intent.pk, what, person=boss, seen=overriding.seen(read(intent)))
+    overriding.refuse(proposal.pk, person=colleague, note="Another account's line.")
+    assert (read(intent).disputed, read(intent).guard_key) == (False, None)
+    assert not Review.objects.filter(closed_at=None).exists()
+    assert history.faults(read(intent)) == []
+
+
+def test_refusing_ends_no_case_that_asks_something_else(kind: Kind, boss: User, colleague: User) -> None:
+    intent = confirmed(kind)
+    review = opening_by_hand.open_case(intent.pk, person=colleague, reason="The customer says no.")
+    proposal = overriding.propose(intent.pk, did_not_happen(), person=boss, seen=overriding.seen(read(intent)))
+    assert proposal.review_id == review.pk
+    overriding.refuse(proposal.pk, person=make_person(), note="It did.")
+    assert Review.objects.get(pk=review.pk).closed_at is None
+
+
+def test_a_case_that_ends_otherwise_ends_the_proposal_too(kind: Kind, boss: User, colleague: User) -> None:
+    wrong, right = confirmed(kind), failed(kind)
+    settled_by(wrong)
+    what = Correction(Status.CONFIRMED, DecisionReason.BANK_STATEMENT, "Line 12.")
+    stale = overriding.propose(right.pk, what, person=boss, seen=overriding.seen(read(right)))
+    correct(wrong, did_not_happen(right), boss, colleague)
+    assert read(right).status == Status.CONFIRMED
+    assert overriding.pending(right.pk) is None
+    with pytest.raises(BadDecision, match="dealt with already"):
+        overriding.agree(stale.pk, person=colleague)
+    correct(right, did_not_happen(), boss, colleague)
+    assert read(right).status == Status.FAILED
+
+
+def test_a_disputed_one_that_gets_the_entry_stays_in_question(kind: Kind, boss: User, colleague: User) -> None:
+    wrong, right = confirmed(kind), confirmed(kind)
+    settled_by(wrong)
+    with transaction.atomic():
+        case = opening.dispute(right, now=times.now())
+    correct(wrong, did_not_happen(right), boss, colleague)
+    assert read(right).disputed
+    assert Review.objects.get(pk=case.pk).closed_at is None
+
+
+def test_what_the_named_entry_shows_is_what_was_settled(kind: Kind, boss: User, colleague: User) -> None:
+    intent = failed(kind)
+    entry = make_entry(intent.downstream, amount_minor=1_200)
+    what = Correction(Status.CONFIRMED, DecisionReason.LEDGER, "There.", entry_id=entry.pk)
+    with pytest.raises(BadDecision, match=r"The entry shows 12\.00 EUR"):
+        overriding.propose(
+            intent.pk,
+            replace(what, settled_amount_minor=5_000, settled_currency="EUR"),
+            person=boss,
+            seen=overriding.seen(read(intent)),
+        )
+    correct(intent, what, boss, colleague)
+    assert read(intent).settled_amount_minor == 1_200
+    assert list(Difference.objects.values_list("what", "amount_minor")) == [("send", 3_800)]
+
+
+@pytest.mark.parametrize("columns", [{"state": "pending"}, {"state": "failed"}, {"role": "reversal"}, {"key": "its"}])
+def test_an_entry_that_settles_nothing_of_it_can_t_be_named(kind: Kind, boss: User, columns: dict[str, str]) -> None:
+    intent, other = failed(kind), make_unknown(kind)
+    columns = {"key": other.idempotency_key} if "key" in columns else columns
+    entry = make_entry(intent.downstream, **columns)
+    what = Correction(Status.CONFIRMED, DecisionReason.LEDGER, "There.", entry_id=entry.pk)
+    with pytest.raises(BadDecision, match=r"settles nothing|key of another"):
+        overriding.propose(intent.pk, what, person=boss, seen=overriding.seen(read(intent)))
+
+
+def test_money_to_recover_about_the_entry_that_settles_it_now_is_not_listed_any_more(
+    kind: Kind, boss: User, colleague: User
+) -> None:
+    intent = confirmed(kind)
+    settled_by(intent)
+    extra = make_entry(intent.downstream)
+    ties.tie(extra, intent, MatchRole.DUPLICATE, by="person:1", now=times.now())
+    Difference.objects.create(
+        intent=intent, entry=extra, what="recover", amount_minor=5_000, currency="EUR", opened_at=times.now()
+    )
+    what = Correction(Status.CONFIRMED, DecisionReason.MISTAKE, "The other one.", entry_id=extra.pk)
+    correct(intent, what, boss, colleague)
+    assert active(extra) == [(intent.pk, MatchRole.SETTLES)]
+    assert not Difference.objects.filter(entry=extra, resolved_at=None).exists()
+
+
+def test_a_proposal_is_made_on_the_facts_that_the_page_showed(kind: Kind, boss: User) -> None:
+    intent = confirmed(kind)
+    seen = overriding.seen(read(intent))
+    add_check(intent, facts_digest="e" * 64)
+    with pytest.raises(SeenIsStale):
+        overriding.propose(intent.pk, did_not_happen(), person=boss, seen=seen)
+    assert not Decision.objects.exists()

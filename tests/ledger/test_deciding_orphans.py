@@ -127,11 +127,15 @@ def test_linked_to_a_failed_one_it_disputes_that_so_that_two_people_can_correct_
     one, two = make_person("admin"), make_person("admin")
     proposal = overriding.propose(
         intent.pk,
-        overriding.Correction(Status.CONFIRMED, DecisionReason.LEDGER, "it is there", entry_id=review.entry_id),
+        overriding.Correction(
+            Status.CONFIRMED, DecisionReason.LEDGER, "it is there", entry_id=review.entry_id, outside="their page"
+        ),
         person=one,
-        seen_version=found.version,
+        seen=overriding.seen(found),
     )
-    overriding.agree(proposal.pk, person=two)
+    with pytest.raises(BadDecision, match="can't be looked into now"):
+        overriding.agree(proposal.pk, person=two)
+    overriding.agree(proposal.pk, person=two, outside="their page, too")
     assert read(intent).status == Status.CONFIRMED
     assert roles(review) == [(MatchRole.SETTLES, intent.pk)]
     assert history.faults(read(intent)) == []

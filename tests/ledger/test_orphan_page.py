@@ -8,8 +8,10 @@ from django.test.utils import CaptureQueriesContext
 
 from actions.models import Intent, Kind
 from actions.statuses import Status
-from reconciliation.models import LedgerEntry, Match, MatchRole, Review
+from reconciliation.models import Attachment, LedgerEntry, Match, MatchRole, Review
+from reconciliation.reviews import attaching
 from tests import factories
+from tests.flushing import without_triggers
 from tests.ledger.books import confirmed, failed, orphan
 from tests.pages.cases import log_in, make_unknown, text_of
 
@@ -189,3 +191,19 @@ def test_what_the_book_says_is_shown_as_text(kind: Kind) -> None:
     review = orphan(kind.downstream, entry_id=nasty, subject=nasty, key=nasty)
     client, _ = log_in()
     assert "<script>alert" not in text_of(client.get(f"/reviews/{review.pk}/"))
+
+
+def test_a_file_whose_bytes_are_others_shows_in_the_check_of_its_history(kind: Kind) -> None:
+    review = orphan(kind.downstream)
+    client, person = log_in()
+    kept, changed = (
+        attaching.attach(review.pk, person=person, name=name, content=b"line 12") for name in ("kept.txt", "a.txt")
+    )
+    attaching.erase(kept.pk, person=factories.make_person("admin"))
+    assert "It does not hold" not in text_of(client.get(f"/reviews/{review.pk}/"))
+    with without_triggers():
+        Attachment.objects.filter(pk=changed.pk).update(content=b"line 13")
+    page: Any = client.get(f"/reviews/{review.pk}/")
+    (fault,) = page.context["faults"]
+    assert fault.startswith(f"attachment {changed.pk}: Its bytes are not those that were added")
+    assert "It does not hold" in text_of(page)

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from actions.models import Intent
+from actions.models import Intent, Kind
 from actions.statuses import Status
 from reconciliation.models import Decision, Match
 from tests import factories
@@ -13,6 +13,11 @@ from tests.ledger.test_correcting import settled_by
 from tests.pages.cases import log_in, make_unknown, text_of
 
 pytestmark = pytest.mark.django_db
+
+
+def make_kind() -> Kind:
+    """Its books can't be looked into, so that no look comes in between."""
+    return factories.make_kind(factories.make_downstream(look_up="none"))
 
 
 def url(intent: Intent, step: str = "") -> str:
@@ -26,7 +31,7 @@ def written(page: Any, intent: Intent, **changes: Any) -> dict[str, Any]:
 
 
 def test_one_proposes_with_whose_the_entry_is_and_another_agrees_on_the_same_page() -> None:
-    kind = factories.make_kind()
+    kind = make_kind()
     wrong, right = confirmed(kind), make_unknown(kind)
     entry = settled_by(wrong)
     boss, _ = log_in("supervisor", first_name="Sofia")
@@ -47,7 +52,7 @@ def test_one_proposes_with_whose_the_entry_is_and_another_agrees_on_the_same_pag
 
 
 def test_the_intent_and_its_case_say_that_a_correction_waits() -> None:
-    intent = confirmed(factories.make_kind())
+    intent = confirmed(make_kind())
     boss, _ = log_in("supervisor", first_name="Sofia")
     assert url(intent) in text_of(boss.get(f"/intents/{intent.pk}/"))
     boss.post(url(intent, "propose/"), written(boss, intent))
@@ -58,7 +63,7 @@ def test_the_intent_and_its_case_say_that_a_correction_waits() -> None:
 
 
 def test_a_double_click_proposes_once_and_agrees_once() -> None:
-    intent = confirmed(factories.make_kind())
+    intent = confirmed(make_kind())
     boss, _ = log_in("supervisor")
     colleague, _ = log_in("reviewer")
     data = written(boss, intent)
@@ -75,7 +80,7 @@ def test_a_double_click_proposes_once_and_agrees_once() -> None:
 
 
 def test_the_proposer_alone_changes_nothing_and_may_take_it_back() -> None:
-    intent = confirmed(factories.make_kind())
+    intent = confirmed(make_kind())
     boss, _ = log_in("supervisor")
     boss.post(url(intent, "propose/"), written(boss, intent))
     proposal = Decision.objects.get().pk
@@ -100,7 +105,7 @@ def test_the_proposer_alone_changes_nothing_and_may_take_it_back() -> None:
     ],
 )
 def test_bad_input_is_said_and_loses_nothing(field: str, value: str) -> None:
-    intent = confirmed(factories.make_kind())
+    intent = confirmed(make_kind())
     settled_by(intent)
     boss, _ = log_in("supervisor")
     response = boss.post(url(intent, "propose/"), written(boss, intent, **{field: value}))
@@ -110,7 +115,7 @@ def test_bad_input_is_said_and_loses_nothing(field: str, value: str) -> None:
 
 
 def test_facts_that_changed_since_are_shown_and_nothing_is_proposed() -> None:
-    intent = confirmed(factories.make_kind())
+    intent = confirmed(make_kind())
     boss, _ = log_in("supervisor")
     response = boss.post(url(intent, "propose/"), written(boss, intent, seen_version="1"))
     assert response.status_code == 409
@@ -120,7 +125,7 @@ def test_facts_that_changed_since_are_shown_and_nothing_is_proposed() -> None:
 
 @pytest.mark.parametrize("role", ["reviewer", "auditor"])
 def test_who_may_not_propose_is_told_and_shown_everything(role: str) -> None:
-    intent = confirmed(factories.make_kind())
+    intent = confirmed(make_kind())
     page, _ = log_in(role)
     shown = page.get(url(intent))
     assert "A supervisor can propose a correction" in text_of(shown)

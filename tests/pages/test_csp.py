@@ -11,7 +11,7 @@ from tests.pages.cases import make_held
 from tests.pages.samples import SAMPLES
 from tests.pages.test_deciding_page import high_value
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
 
 
 @pytest.fixture
@@ -71,6 +71,9 @@ def test_no_step_makes_the_browser_refuse_anything(world: World, page: Any, cons
     page.select_option("[name=reason]", "ledger")
     page.click("button[value=confirm]")
     page.wait_for_selector("text=It has taken effect")
+    page.fill("[name=text]", "And told them.")
+    page.click("text=Add comment")
+    page.wait_for_selector("blockquote:has-text('And told them.')")
     assert (refused(page), console.lines) == ([], [])
 
 

@@ -12,7 +12,7 @@ from tests.flow.world import World
 from tests.pages.cases import make_held
 from tests.pages.test_deciding_page import high_value
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
 
 # All that a keyboard has, without what the browser itself acts on.
 EVERY_KEY = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,;-+*#!", "Delete", "F2", "Insert"]
@@ -62,6 +62,16 @@ def test_j_and_k_move_a_selection_that_can_be_seen_and_enter_opens_it(page: Any)
     assert page.evaluate(outline) == "solid"
     page.keyboard.press("Enter")
     page.wait_for_url(f"**/reviews/{reviews[1].pk}/")
+
+
+def test_from_a_row_that_was_ticked_one_goes_on(page: Any) -> None:
+    kind = factories.make_kind()
+    for number in range(3):
+        make_held(kind, subject=f"order-{number}")
+    page.goto("/?tab=all")
+    page.locator("#main tbody input[type=checkbox]").nth(1).check()
+    page.keyboard.press("j")
+    assert selected(page) == "order-2"
 
 
 def test_c_takes_the_case_and_r_looks_again_and_the_focus_stays(world: World, page: Any, console: Console) -> None:

@@ -10,7 +10,7 @@ from tests.flow.world import World
 from tests.pages.cases import make_held
 from tests.pages.test_deciding_page import high_value
 
-pytestmark = pytest.mark.django_db(transaction=True)
+pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
 
 POLL_S = 10
 
@@ -98,6 +98,23 @@ def test_the_row_under_the_pointer_stays_where_it_is_when_news_comes(page: Any, 
     assert row.bounding_box() == before
 
 
+def test_nor_does_it_move_when_what_comes_takes_up_room_above_it(page: Any) -> None:
+    kind = factories.make_kind()
+    for _ in range(40):
+        make_held(kind)
+    page.clock.install()
+    page.goto("/?tab=all")
+    page.evaluate("document.styleSheets[0].insertRule('#news a { display: block; height: 90px }')")
+    row = page.locator("#main tbody tr").nth(2)
+    row.hover()
+    before = row.bounding_box()
+    make_held(kind)
+    page.clock.fast_forward(POLL_S * 1000)
+    page.wait_for_selector("text=1 new case")
+    assert row.bounding_box() == before
+    assert page.evaluate("scrollY") > 0, "the page went on under it"
+
+
 def test_nobody_looks_nothing_is_asked_and_who_comes_back_sees_the_news_at_once(page: Any) -> None:
     make_held()
     page.clock.install()
@@ -111,4 +128,4 @@ def test_nobody_looks_nothing_is_asked_and_who_comes_back_sees_the_news_at_once(
     assert asked == []
     make_held()
     page.evaluate(look_away % "false" + "document.dispatchEvent(new Event('visibilitychange'))")
-    page.wait_for_selector("text=1 new case")
+    page.wait_for_selector("text=1 new case", timeout=POLL_S * 800)  # before the next poll would be due

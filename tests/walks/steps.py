@@ -6,17 +6,6 @@ from actions.models import Intent
 from tests.flow.world import World
 
 
-def open_case(page: Any, order: str, *, tab: str = "") -> None:
-    """From the queue, as one would: the row of that order."""
-    page.goto(f"/?tab={tab}" if tab else "/")
-    row_of(page, order).locator("a.row-link").click()
-    page.wait_for_selector("main.case .says, main.case h1")
-
-
-def row_of(page: Any, order: str) -> Any:
-    return page.locator("#main tbody tr", has_text=order)
-
-
 def press(page: Any, button: str) -> None:
     page.get_by_role("button", name=button).first.click()
 

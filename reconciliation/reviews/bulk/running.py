@@ -13,7 +13,16 @@ from django.contrib.auth.models import User
 from django.db import InterfaceError, OperationalError, transaction
 
 from actions import evidence, history, jobs, times
-from actions.errors import BadDecision, Invalid, LandedError, NotFound, ReviewClosed, ReviewHeld, TooLate
+from actions.errors import (
+    BadDecision,
+    Invalid,
+    LandedError,
+    NotFound,
+    ReviewClosed,
+    ReviewHeld,
+    SeenIsStale,
+    TooLate,
+)
 from actions.locking import for_change
 from actions.models import EvidenceKind, Intent, Observed
 from reconciliation import checks
@@ -64,11 +73,9 @@ def run(action: Bulk, ticked: Sequence[Ticked], *, asked: Asked, person: User) -
     found: list[Outcome] = []
     away = False
     for row in load(ticked):
-        if away:
-            found.append(Outcome(row, Came.NOT_TRIED, "The database was away: it was not tried."))
-            continue
-        found.append(_one(action, row, asked, person))
-        away = found[-1].came is Came.UNKNOWN
+        outcome = _not_tried(row) if away else _anew(action, row, asked, person)
+        away = away or outcome.came in (Came.UNKNOWN, Came.NOT_TRIED)
+        found.append(outcome)
     return found
 
 
@@ -84,6 +91,20 @@ def refuse_incomplete(action: Bulk, asked: Asked) -> None:
         raise Invalid.field("reason", "Choose a reason.")
     if action is Bulk.WAIT and (asked.waits_for is None or asked.until is None or asked.longest is None):
         raise Invalid.field("until", "Say for whom it waits, and until when.")
+
+
+def _not_tried(row: Row) -> Outcome:
+    return Outcome(row, Came.NOT_TRIED, "The database was away: it was not tried.")
+
+
+def _anew(action: Bulk, row: Row, asked: Asked, person: User) -> Outcome:
+    """Read just before it is done: the rows before it took their time, and people go on working meanwhile."""
+    try:
+        (now_as,) = load([row.ticked])
+    except (OperationalError, InterfaceError) as lost:
+        log.warning("bulk %s of %s: the database is away: %s", action, row.value, lost)
+        return _not_tried(row)
+    return _one(action, now_as, asked, person)
 
 
 def _one(action: Bulk, row: Row, asked: Asked, person: User) -> Outcome:
@@ -109,12 +130,14 @@ def _words(refused: LandedError) -> str:
         return "It was claimed a moment ago and may have been sent: it can't be cancelled any more."
     if isinstance(refused, NotFound):
         return "It is not there any more."
+    if isinstance(refused, SeenIsStale):
+        return MOVED
     who = refused.details.get("by") or refused.details.get("owner")
     if isinstance(who, User) and isinstance(refused, (ReviewClosed, ReviewHeld)):
         return f"{refused.message} {who.get_full_name() or who.get_username()} was faster."
     if isinstance(refused, Invalid):
         return " ".join(error["message"] for error in refused.details["errors"])
-    return refused.message
+    return " ".join(filter(None, [str(refused.details.get("words") or ""), refused.message]))
 
 
 def _check(row: Row, asked: Asked, person: User) -> Said:
@@ -147,7 +170,7 @@ def _note(intent: Intent, person: User, text: str) -> None:
 def _assign(row: Row, asked: Asked, person: User) -> Said:
     assert row.review is not None
     assert asked.to is not None
-    claiming.hand_over(row.review.pk, person=person, to=asked.to, note=asked.note)
+    claiming.hand_over(row.review.pk, person=person, to=asked.to, note=asked.note, version=row.review.version)
     return Came.DONE, f"It belongs to {asked.to.get_full_name() or asked.to.get_username()} now."
 
 
@@ -164,6 +187,7 @@ def _wait(row: Row, asked: Asked, person: User) -> Said:
         until=asked.until,
         longest=asked.longest,
         note=asked.note,
+        version=row.review.version,
     )
     return Came.DONE, "It is put aside."
 
@@ -178,14 +202,22 @@ def _cancel(row: Row, asked: Asked, person: User) -> Said:
 def _reject(row: Row, asked: Asked, person: User) -> Said:
     assert row.review is not None
     assert asked.reason is not None
-    deciding.decide(
-        row.review.pk,
-        person=person,
-        choice=Choice.REJECT,
-        reason=asked.reason,
-        note=asked.note,
-        seen=deciding.seen(row.review),
-    )
+    had_it = claiming.holds(row.review, person, times.now())
+    try:
+        deciding.decide(
+            row.review.pk,
+            person=person,
+            choice=Choice.REJECT,
+            reason=asked.reason,
+            note=asked.note,
+            seen=deciding.seen(row.review),
+            version=row.review.version,
+        )
+    except LandedError:
+        if not had_it:
+            # Nobody looks at it: others can have it at once.
+            claiming.release(row.review.pk, person=person)
+        raise
     undo = settings.LANDED_UNDO_S
     return Came.DONE, f"Rejected; it takes effect in {undo} s." if undo else "Rejected; it is never sent."
 

@@ -13,6 +13,7 @@ from actions.canonical import canonical, digest
 from actions.models import Intent
 from actions.models.history import plain
 from actions.statuses import Status
+from reconciliation import entries
 from reconciliation.models import (
     Choice,
     DecisionReason,
@@ -205,13 +206,16 @@ def _fits(entry: LedgerEntry, intent: Intent) -> bool:
 
 
 def needs_two(entry: LedgerEntry, intent: Intent | None) -> bool:
-    """Above the second limit of the named intent's kind two people agree; that something is not ours, one says."""
+    """Above the second limit of the named intent's kind two people agree; that something is not ours, one says.
+
+    What was intended counts, what the entry was asked for, and what it moved, each by its own currency's limits.
+    Where a book names no currency, the intent's is meant.
+    """
     if intent is None:
         return False
     rules = policy.read(intent.policy.text)
-    return policy.needs_two_people(rules, intent.amount_minor, intent.currency) or policy.needs_two_people(
-        rules, entry.amount_minor, entry.currency
-    )
+    amounts = ((intent.amount_minor, intent.currency), (entry.amount_minor, entry.currency), entries.moved(entry))
+    return any(policy.needs_two_people(rules, minor, currency or intent.currency) for minor, currency in amounts)
 
 
 def blocked(review: Review) -> bool:

@@ -6,13 +6,10 @@ from uuid import UUID
 
 from django.contrib.auth.models import User
 
-from actions import evidence, history
+from actions import evidence
 from actions.models import Evidence, EvidenceKind
-from reconciliation.models import (
-    Choice,
-    Decision,
-    Review,
-)
+from reconciliation.models import Choice, Decision
+from reconciliation.reviews import voiding
 
 
 def keep(
@@ -22,14 +19,4 @@ def keep(
 
 
 def say_about(earlier: Decision, choice: Choice, person: User | None, now: datetime) -> Decision:
-    row = Decision(
-        review_id=earlier.review_id,
-        entry_id=earlier.entry_id,
-        linked_id=earlier.linked_id,
-        person=person,
-        choice=choice,
-        about=earlier,
-        seen_version=earlier.seen_version,
-        payload_digest=earlier.payload_digest,
-    )
-    return history.append(row, owner=Review, pk=earlier.review_id, at=now)
+    return voiding.about(earlier, choice, person, now=now)
