@@ -8,7 +8,7 @@ import pytest
 
 from actions import history, times
 from actions.models import Chained, Evidence, Intent, Observation, Transition
-from reconciliation.models import Check, Comment, Decision
+from reconciliation.models import Check, Comment, CommentKind, Decision
 from tests.core.life import add_check, whole_life
 from tests.core.steps import faults_after, read
 from tests.factories import make_intent
@@ -57,6 +57,8 @@ def other_value(row: Chained, name: str) -> Any:
     value = getattr(row, name)
     if name == "linked_id":
         return make_intent().pk
+    if name == "kind":
+        return CommentKind.TAKEN.value
     if name in OTHER and OTHER[name] != value:
         return OTHER[name]
     if isinstance(value, bool):
