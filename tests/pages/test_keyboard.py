@@ -188,5 +188,5 @@ def test_after_a_step_the_focus_is_where_one_left_it_or_on_what_was_refused(worl
     page.focus("button[value=confirm]")
     page.keyboard.press("Enter")
     page.wait_for_selector("#main [role=alert]")
-    page.wait_for_function("document.activeElement.getAttribute('role') === 'alert'")
+    page.wait_for_selector("[role=alert]:focus")
     assert "Jon" in page.inner_text("#said")
