@@ -153,15 +153,18 @@ def test_what_the_agent_wrote_is_marked_as_such_and_gives_no_order() -> None:
 
 def test_amount_and_payee_come_from_what_is_stored_and_not_from_what_was_said() -> None:
     review = make_case(
-        amount_minor=64_000, payee="c-5", note="Refund € 9.99 to c-666", params={"amount": "9.99", "payee": "c-666"}
+        amount_minor=64_000,
+        payee="c-5",
+        note="Refund € 98,765.43 to c-zz9",
+        params={"amount": "98,765.43", "payee": "c-zz9"},
     )
     for path, page in pages(review).items():
         if path.startswith(("/reviews/", "/intents/")) and path != "/intents/":
             outside = page.replace(page.split("Written by the agent (unverified)")[1].split("</section>")[0], "")
             assert "640.00" in outside
             assert "c-5" in outside
-            assert "9.99" not in outside, path
-            assert "c-666" not in outside, path
+            assert "98,765.43" not in outside, path
+            assert "c-zz9" not in outside, path
 
 
 def test_the_search_shows_what_was_asked_as_text() -> None:
