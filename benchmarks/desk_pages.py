@@ -65,7 +65,7 @@ def _pages(case: Any) -> Iterator[tuple[str, Callable[[], Any]]]:
         "case": f"/reviews/{case.pk}/",
         "intent": f"/intents/{case.intent_id}/",
         "intents": "/intents/",
-        "search, exact": "/intents/?q=key-500",
+        "search, exact": f"/intents/?q={case.intent.idempotency_key}",
         "search, prefix": "/intents/?q=order-29",
         "ledger": "/ledger/",
         "team": "/team/",
