@@ -16,6 +16,7 @@ from django.db.models import Q, QuerySet
 
 from actions import holding, spelling, subjects, times
 from actions.errors import Invalid, NotFound
+from actions.in_words import unsettled
 from actions.locking import for_change
 from actions.models import Intent, Kind, Stop, StopScope
 from actions.statuses import Actor, Status
@@ -125,7 +126,7 @@ def _wrong(scope: str, value: str) -> str:
 def _recorded(stop: Stop) -> Iterator[tuple[UUID, int, str]]:
     """Id, kind and family of whatever is recorded and concerned, read a page at a time: names are stored as they were
     spelled, so they are compared here and not by the database."""
-    found = Intent.objects.filter(status=Status.RECORDED).order_by("pk")
+    found = Intent.objects.filter(unsettled(), status=Status.RECORDED).order_by("pk")
     if stop.kind_id is not None:
         found = found.filter(kind_id=stop.kind_id)
     columns = ("pk", "kind_id", "family", "subject", "payee", "customer")

@@ -10,10 +10,11 @@ from datetime import datetime
 from uuid import UUID
 
 from django.db import InterfaceError, OperationalError, transaction
-from django.db.models import Q
+from django.db.models import Exists, OuterRef, Q
 
 from actions import dispatch, outcomes, times, transitions
 from actions.errors import StaleTransition
+from actions.in_words import status_in
 from actions.locking import for_change
 from actions.models import Attempt, ClosedBy, Intent, Result, SettledBy
 from actions.reasons import Reason
@@ -53,7 +54,7 @@ def sweep() -> Swept:
 
 
 def _overdue(now: datetime) -> Q:
-    return Q(send_before__lt=now, status__in=[Status.HELD, Status.RECORDED])
+    return Q(status_in(Status.HELD, Status.RECORDED), send_before__lt=now)
 
 
 def _ids(condition: Q, order: str) -> Iterable[UUID]:
@@ -105,9 +106,9 @@ def _cancel_overdue(intent_id: UUID, now: datetime) -> None:
 
 def _close_attempts(now: datetime) -> int:
     """Attempts whose intent moved on without them (a person asked early): their lease is over, so they are closed."""
-    left = Attempt.objects.filter(closed_at__isnull=True, lease_until__lt=now).exclude(
-        intent__status=Status.SUBMITTED
-    )
+    # By the open attempts, not by the intents that are no longer submitted, which are nearly all.
+    waits = Intent.objects.filter(pk=OuterRef("intent"), status=Status.SUBMITTED)
+    left = Attempt.objects.filter(~Exists(waits), closed_at__isnull=True, lease_until__lt=now)
     return left.update(closed_at=now, closed_by=ClosedBy.CLOCK, result=Result.NO_ANSWER, reason="lease_over")
 
 

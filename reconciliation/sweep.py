@@ -10,6 +10,7 @@ from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from actions import policy, times
+from actions.in_words import unsettled
 from actions.locking import for_change
 from actions.models import Intent
 from actions.statuses import Status
@@ -80,6 +81,7 @@ def _ask_people(now: datetime) -> int:
     """Nothing ends in silence: an unknown that nobody would look at again, or whose checks never came through, gets
     a review."""
     unasked = Intent.objects.filter(
+        unsettled(),
         ~Exists(_asked(now).filter(intent=OuterRef("pk"))),
         status__in=[Status.UNKNOWN, Status.SUBMITTED],
         lease_until__isnull=True,

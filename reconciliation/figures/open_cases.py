@@ -7,8 +7,9 @@ from typing import Any
 
 from django.db.models import Count, F, Model, Q, QuerySet, Sum
 
+from actions.in_words import unsettled
 from actions.models import Intent
-from actions.statuses import UNSETTLED, Status
+from actions.statuses import Status
 from reconciliation.models import ReasonCode, Review
 
 # Bands of age: what each is called, and where it ends; the last has no end.
@@ -70,8 +71,7 @@ def by_reason() -> list[Counted]:
 def at_stake() -> list[AtStake]:
     """Per currency: the amounts of open cases, and those of intents whose outcome is unknown. Two queries."""
     cases = _sums(open_ones())
-    # Both conditions: SQLite uses the index over what is unsettled only when a query says so in its words.
-    unknown = _sums(Intent.objects.filter(status__in=sorted(UNSETTLED)).filter(status=Status.UNKNOWN))
+    unknown = _sums(Intent.objects.filter(unsettled(), status=Status.UNKNOWN))
     return [
         AtStake(currency, *cases.get(currency, (0, 0)), *unknown.get(currency, (0, 0)))
         for currency in sorted({*cases, *unknown})

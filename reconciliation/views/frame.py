@@ -98,7 +98,9 @@ def page_at(address: str) -> str:
 
 def show(request: DeskRequest, template: str, context: Mapping[str, Any], *, status: int = 200) -> HttpResponse:
     """Renders a page with what every page is told: the database's time, and whether this person may act."""
-    common: dict[str, Any] = {"now": times.now(), "may_decide": people.may_decide(request.user)}
+    common: dict[str, Any] = {"may_decide": people.may_decide(request.user)}
+    if "now" not in context:
+        common["now"] = times.now()
     if not request.htmx or request.htmx.boosted:
         # A whole page, not a piece of one: what was decided a moment ago can be taken back from it.
         common["undos"] = watching.told(request)

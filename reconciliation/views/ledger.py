@@ -6,7 +6,7 @@ from typing import Any
 from urllib.parse import urlencode
 
 from django import forms
-from django.db.models import BooleanField, Exists, F, Func, OuterRef, Q, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 from django.http import HttpResponse
 
 from actions import times
@@ -24,8 +24,6 @@ EMPTY = {
     "orphans": "Every entry is explained by an intent.",
     "duplicates": "Nothing was booked twice.",
 }
-# The condition of the index entry_by_key, word for word: SQLite uses a partial index only then.
-_HAS_KEY = Func(F("key"), template="NOT (%(expressions)s = '')", output_field=BooleanField())
 
 
 @dataclass(frozen=True)
@@ -65,6 +63,7 @@ def ledger(request: DeskRequest) -> HttpResponse:
     kept = [(key, value) for key, value in request.GET.items() if value and key not in ("after", "tab")]
     context: dict[str, Any] = {
         "here": "ledger",
+        "now": now,
         "form": form,
         "tab": tab,
         "tabs": [(name, title, urlencode([("tab", name), *kept])) for name, title in TABS.items()],
@@ -111,7 +110,7 @@ def _second_effects() -> QuerySet[LedgerEntry]:
     ours = Intent.objects.filter(downstream=OuterRef("downstream"), idempotency_key=OuterRef("key"))
     settles = Exists(Match.objects.filter(entry=OuterRef("pk"), role=MatchRole.SETTLES, released_at__isnull=True))
     live = LedgerEntry.objects.filter(role=EntryRole.EFFECT).exclude(state=EntryState.FAILED).order_by()
-    same_key = live.filter(_HAS_KEY, downstream=OuterRef("downstream"), key=OuterRef("key"))
+    same_key = live.exclude(key="").filter(downstream=OuterRef("downstream"), key=OuterRef("key"))
     others = same_key.exclude(pk=OuterRef("pk")).filter(Q(pk__lt=OuterRef("pk")) | settles)
     return live.exclude(key="").filter(~settles, Exists(ours), Exists(others))
 
@@ -119,7 +118,7 @@ def _second_effects() -> QuerySet[LedgerEntry]:
 def _named(query: str) -> QuerySet[Any]:
     """An entry's id, a key or an order: exactly. Each is asked for by itself, in every book's own index."""
     books = LedgerEntry.objects.filter(downstream__in=list(Downstream.objects.values_list("pk", flat=True)))
-    by = (books.filter(book="api", entry_id=query), books.filter(_HAS_KEY, key=query), books.filter(subject=query))
+    by = (books.filter(book="api", entry_id=query), books.filter(key=query), books.filter(subject=query))
     first, *others = (found.order_by().values("pk") for found in by)
     return first.union(*others)
 

@@ -132,7 +132,7 @@ def test_it_costs_the_same_however_many_there_are(kind: Kind, query: str) -> Non
     add(5)
     few = cost()
     add(20)
-    assert cost() == few <= 15
+    assert cost() == few <= 14
 
 
 def test_what_the_book_says_is_shown_as_text(kind: Kind) -> None:

@@ -183,7 +183,7 @@ def test_a_page_costs_the_same_however_many_intents_the_order_has(kind: Kind) ->
     few = cost()
     for _ in range(10):
         confirmed(kind, subject="order-9")
-    assert cost() == few <= 48
+    assert cost() == few <= 40
 
 
 def test_what_the_book_says_is_shown_as_text(kind: Kind) -> None:

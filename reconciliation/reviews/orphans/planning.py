@@ -98,7 +98,7 @@ def _offer(entry: LedgerEntry, intent: Intent) -> Offer:
     follows, against = plan(entry, intent)
     return Offer(
         intent=intent,
-        seen=seen(entry, intent),
+        seen=_seen(entry, intent, follows),
         follows=WORDS[follows] if follows else "",
         against_link=against,
         against_duplicate=against_duplicate(entry, intent),
@@ -118,10 +118,13 @@ def find(entry: LedgerEntry, named: str) -> Intent | None:
 
 def seen(entry: LedgerEntry, intent: Intent | None) -> Seen:
     """What a page that shows them now has to send back with a decision."""
+    return _seen(entry, intent, plan(entry, intent)[0] if intent is not None else None)
+
+
+def _seen(entry: LedgerEntry, intent: Intent | None, follows: Follows | None) -> Seen:
     facts: list[Any] = [plain(getattr(entry, name)) for name in _FACTS]
     if intent is None:
         return Seen(0, digest(canonical([*map(str, facts)])))
-    follows, _ = plan(entry, intent)
     return Seen(intent.version, digest(canonical([*map(str, facts), str(intent.pk), str(follows)])))
 
 
