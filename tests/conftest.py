@@ -1,5 +1,6 @@
 """What every test can ask for. The servers themselves come from tests/plugin.py."""
 
+import fcntl
 import json
 import os
 import subprocess
@@ -117,13 +118,17 @@ def live(live_server: Any) -> str:
     return str(live_server.url)
 
 
-@pytest.fixture(scope="session")
-def demo() -> Demo:
+@pytest.fixture
+def demo(request: pytest.FixtureRequest) -> Iterator[Demo]:
     """`manage.py demo --no-traffic`: one for the whole run, on a database of its own of the kind under test.
 
-    Other tests use it at the same time: keep to orders of your own, leave the sandbox's settings alone.
+    Other tests use it at the same time: keep to orders of your own, leave the sandbox's settings alone. A test marked
+    `alone` waits until no other uses it, and they wait for it.
     """
-    return share_demo(Path(json.loads(os.environ[SERVERS])["folder"]))
+    folder = Path(json.loads(os.environ[SERVERS])["folder"])
+    with (folder / "demo.users").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH)
+        yield share_demo(folder)
 
 
 @pytest.fixture

@@ -54,6 +54,7 @@ def pytest_unconfigure() -> None:
 
 def pytest_configure(config: pytest.Config) -> None:
     config.addinivalue_line("markers", "either_database: it looks the same on both, so one of them is enough")
+    config.addinivalue_line("markers", "alone: no other test may use the shared demo meanwhile")
 
 
 def pytest_report_header() -> str:

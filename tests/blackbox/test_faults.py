@@ -70,6 +70,7 @@ def test_a_refusal_is_failed_at_once(agent: Agent) -> None:
     assert (len(agent.posts(order)), agent.booked(order)) == (1, [])
 
 
+@pytest.mark.alone  # the fault hits every order
 def test_a_closed_listener_only_delays(agent: Agent) -> None:
     order = agent.order("closed")
     reply = requests.post(
