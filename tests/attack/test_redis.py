@@ -25,6 +25,8 @@ from tests.flow.world import World
 from tests.running.test_worker import Noting
 from tests.servers import Redis
 
+pytestmark = pytest.mark.either_database
+
 
 class Forgetful:
     """In front of a real Redis: forwards every command; while `drops` lasts, an answer is lost and the connection

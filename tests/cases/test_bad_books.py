@@ -263,6 +263,7 @@ def test_of_10_000_entries_without_keys_that_all_fit_none_is_taken_and_a_person_
     assert len(text) < 500_000, "nobody reads all of them"
 
 
+@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("page_size", [1, 40])
 def test_of_more_entries_than_one_look_takes_the_rest_may_hold_ours(
@@ -285,6 +286,7 @@ def test_of_more_entries_than_one_look_takes_the_rest_may_hold_ours(
     assert "There are more pages than are followed." in case(world, intent, "still_unknown")
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("limit", ["_MOST_TEXT", "_LONGEST_S"])
 def test_a_look_takes_only_so_much_text_and_time(
     world: World, book: Book, limit: str, monkeypatch: pytest.MonkeyPatch

@@ -118,6 +118,7 @@ def test_a_dry_run_ends_with_0_and_a_check_with_3_when_something_differs(apply: 
     assert apply(example(), "--check").code == 0
 
 
+@pytest.mark.either_database
 def test_the_process_ends_with_that_code(tmp_path: Path) -> None:
     """`call_command` doesn't show it. Without a table there is nothing to differ, so the database may be empty."""
     environment = os.environ | {"LANDED_MODE": "test", "DATABASE_URL": f"sqlite:///{tmp_path / 'new.sqlite3'}"}

@@ -16,6 +16,8 @@ from tests.demo import create_database
 from tests.deploy_check import safe_environment
 from tests.servers import is_alive
 
+pytestmark = pytest.mark.either_database
+
 
 def production(folder: Path, **changes: str) -> dict[str, str]:
     return safe_environment(str(folder)) | {"REDIS_URL": ""} | changes

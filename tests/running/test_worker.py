@@ -21,6 +21,8 @@ from config import beats
 from config.children import wait_until
 from tests.servers import Redis
 
+pytestmark = pytest.mark.either_database
+
 
 @dataclass
 class Noting:

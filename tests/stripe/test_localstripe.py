@@ -23,6 +23,8 @@ from tests.stripe import proxy as faults
 from tests.stripe.proxy import Proxy
 from tests.stripe.world import StripeWorld
 
+pytestmark = pytest.mark.either_database
+
 
 def attempt_of(intent: Intent) -> tuple[str, str]:
     attempt = intent.attempts.get()
