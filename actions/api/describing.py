@@ -3,6 +3,8 @@
 from collections.abc import Iterable
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from actions.api import problems
 from actions.api.listing import DEFAULT_LIMIT, MAX_LIMIT
 from actions.api.schemas import ClaimBodyIn, ProposalIn, ReportIn
@@ -56,7 +58,7 @@ _KEY: Final = {
     "name": "Idempotency-Key",
     "required": True,
     "description": "A quoted string, or a bare token: 1 to 255 visible ASCII characters.",
-    "schema": {"type": "string"},
+    "schema": {"type": "string", "pattern": "^[!-~]{1,257}$"},
 }
 
 _PREFER: Final = {
@@ -70,7 +72,43 @@ _PREFER: Final = {
     "schema": {"type": "string"},
 }
 
-_BODY: Final = ProposalIn.model_json_schema()
+
+def schema_of(body: type[BaseModel]) -> dict[str, Any]:
+    """Its JSON Schema with every definition in place: `#/$defs/…` would point nowhere in the document."""
+    schema = body.model_json_schema()
+    definitions = schema.pop("$defs", {})
+
+    def in_place(part: Any) -> Any:
+        if isinstance(part, list):
+            return [in_place(one) for one in part]
+        if not isinstance(part, dict):
+            return part
+        if name := str(part.get("$ref", "")).removeprefix("#/$defs/"):
+            return in_place(definitions[name] | {key: value for key, value in part.items() if key != "$ref"})
+        return {key: in_place(value) for key, value in part.items()}
+
+    found: dict[str, Any] = in_place(schema)
+    return found
+
+
+def _links() -> dict[str, Any]:
+    """What can be done next with the intent that an answer holds (OpenAPI 3.1, link object)."""
+    intent = {"intent_id": "$response.body#/id"}
+    attempt = intent | {"number": "$response.body#/attempt/number"}
+    return {
+        name: {"operationId": f"actions_api_{operation}", "parameters": parameters}
+        for name, operation, parameters in (
+            ("read", "intents_read_intent", intent),
+            ("history", "intents_read_history", intent),
+            ("cancel", "intents_cancel_intent", intent),
+            ("claim", "attempts_claim_intent", intent),
+            ("renew", "attempts_renew_attempt", attempt),
+            ("report", "attempts_report_outcome", intent),
+        )
+    }
+
+
+_BODY: Final = schema_of(ProposalIn)
 assert _BODY["properties"]["executor"]["enum"] == Executor.values, "the document must name every executor"
 
 RECORD: Final = _operation(
@@ -78,15 +116,16 @@ RECORD: Final = _operation(
     parameters=[_KEY, _PREFER],
     requestBody={"required": True, "content": {"application/json": {"schema": _BODY}}},
 )
+RECORD["responses"][201] = {"links": _links()}
 
 
 def _body(schema: dict[str, Any]) -> dict[str, Any]:
     return {"required": True, "content": {"application/json": {"schema": schema}}}
 
 
-CLAIM: Final = _operation((400, 404, 409, 413, 415, 422, 429), requestBody=_body(ClaimBodyIn.model_json_schema()))
+CLAIM: Final = _operation((400, 404, 409, 413, 415, 422, 429), requestBody=_body(schema_of(ClaimBodyIn)))
 RENEW: Final = CLAIM
-REPORT: Final = _operation((400, 404, 409, 413, 415, 422, 429), requestBody=_body(ReportIn.model_json_schema()))
+REPORT: Final = _operation((400, 404, 409, 413, 415, 422, 429), requestBody=_body(schema_of(ReportIn)))
 OWN: Final = _operation((429,))
 READ: Final = _operation((404, 429), parameters=[_PREFER])
 HISTORY: Final = _operation((404, 429))

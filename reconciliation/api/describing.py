@@ -3,6 +3,7 @@
 from typing import Any, Final
 
 from actions.api import problems
+from actions.api.describing import schema_of
 from reconciliation.api.schemas import DEFAULT_LIMIT, MAX_LIMIT, EvidenceIn
 
 _PROBLEM: Final = {"type": "object", "required": ["type", "title", "status", "detail", "code", "retryable"]}
@@ -53,7 +54,7 @@ DUE: Final = {
 EVIDENCE: Final = {
     "requestBody": {
         "required": True,
-        "content": {"application/json": {"schema": EvidenceIn.model_json_schema()}},
+        "content": {"application/json": {"schema": schema_of(EvidenceIn)}},
     },
     "responses": _refusals(400, 403, 404, 413, 415, 422, 429),
 }
