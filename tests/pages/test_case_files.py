@@ -14,7 +14,7 @@ from tests import factories
 from tests.flushing import without_triggers
 from tests.pages.cases import log_in, make_case, text_of
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
 
 

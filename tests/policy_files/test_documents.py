@@ -17,6 +17,8 @@ from actions.policy_files.tables import TABLES, fields_of
 from tests.factories import make_kind
 from tests.policy_files.conftest import DOCS, Apply, blocks
 
+pytestmark = pytest.mark.either_database
+
 CONNECTORS = (DOCS / "connectors.md").read_text()
 
 
