@@ -72,5 +72,6 @@ def test_manage_py_sweep_says_what_it_changed(capsys: pytest.CaptureFixture[str]
         "actions: 0 changed",
         "reconciliation: 0 changed",
         "e-mail: 0 notices sent",
+        "webhooks: 0 tried",
         "rung: nothing",
     ]
