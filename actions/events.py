@@ -35,5 +35,5 @@ def put(intent: Intent, kind: EventType, *, at: datetime, status: str = "") -> E
 
 def _put(intent: Intent, kind: EventType, *, at: datetime, sequence: int | None = None, status: str = "") -> Event:
     return Event.objects.create(
-        intent=intent, agent_id=intent.agent_id, type=kind, sequence=sequence, status=status, at=at
+        intent=intent, agent_id=intent.agent_id, type=kind, sequence=sequence, intent_status=status, at=at
     )

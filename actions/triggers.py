@@ -30,7 +30,7 @@ _RULES: list[Rule] = [
     # Its position is given once, after the commit.
     Rule(
         "actions.Event",
-        fixed=("id", "intent_id", "agent_id", "type", "sequence", "status", "at"),
+        fixed=("id", "intent_id", "agent_id", "type", "sequence", "intent_status", "at"),
         frozen=(("position", ()),),
     ),
     Rule("actions.EventDelivery", fixed=("id", "endpoint_id", "event_id", "created_at")),

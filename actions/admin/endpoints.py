@@ -183,10 +183,10 @@ class DeliveryTryAdmin(ReadOnlyAdmin):
 
 
 class EventAdmin(ReadOnlyAdmin):
-    list_display = ["id", "position", "type", shown.link_to("intent"), "sequence", "status", "at"]
+    list_display = ["id", "position", "type", shown.link_to("intent"), "sequence", "intent_status", "at"]
     list_filter = ["type"]
     search_fields = ["=intent__id", "=position"]
-    fields = ["position", "type", shown.link_to("intent"), shown.link_to("agent"), "sequence", "status", "at"]
+    fields = ["position", "type", shown.link_to("intent"), shown.link_to("agent"), "sequence", "intent_status", "at"]
 
 
 def register() -> None:

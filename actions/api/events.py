@@ -84,6 +84,6 @@ def _event_json(event: Event) -> dict[str, Any]:
         "type": event.type,
         "intent": str(event.intent_id),
         "sequence": event.sequence,
-        "status": event.status or None,
+        "status": event.intent_status or None,
         "at": time_text(event.at),
     }

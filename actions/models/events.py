@@ -42,7 +42,7 @@ class Event(models.Model):
     agent = models.ForeignKey(Agent, on_delete=models.PROTECT, related_name="events", db_index=False)
     type = models.CharField(max_length=20, choices=EventType)
     sequence = models.PositiveIntegerField(null=True, help_text="Of the transition; empty: it is none.")
-    status = models.CharField(max_length=10, blank=True, help_text="The intent's, with this event.")
+    intent_status = models.CharField(max_length=10, blank=True, help_text="The intent's, with this event.")
     at = models.DateTimeField()
     position = models.BigIntegerField(
         null=True, unique=True, help_text="Its place in the order of commits; `actions.positions` gives it."

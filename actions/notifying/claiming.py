@@ -109,8 +109,8 @@ def payload(event: Event) -> dict[str, Any]:
         "sequence": event.sequence,
         "position": event.position,
     }
-    if event.status:
-        data["status"] = event.status
+    if event.intent_status:
+        data["status"] = event.intent_status
     return {"type": event.type, "timestamp": _time_text(event.at), "data": data}
 
 

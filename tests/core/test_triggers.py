@@ -204,7 +204,7 @@ FIXED = {
         ("content", b"y"),
         ("intent", None),
     ],
-    Event: [("intent", None), ("type", "intent.held"), ("sequence", 9), ("status", "held")],
+    Event: [("intent", None), ("type", "intent.held"), ("sequence", 9), ("intent_status", "held")],
     EventDelivery: [("created_at", "2020-01-01T00:00:00Z")],
     Match: [
         ("role", "not_ours"),

@@ -35,7 +35,7 @@ def test_a_transition_and_its_event_are_one_transaction() -> None:
 @pytest.mark.django_db
 def test_a_whole_life_is_told_in_its_order_with_the_sequence_of_each_transition() -> None:
     intent = whole_life()
-    found = Event.objects.filter(intent=intent).order_by("id").values_list("type", "sequence", "status")
+    found = Event.objects.filter(intent=intent).order_by("id").values_list("type", "sequence", "intent_status")
     assert list(found) == [
         ("intent.recorded", 1, "recorded"),
         ("intent.submitted", 2, "submitted"),
@@ -52,7 +52,7 @@ def test_what_is_disputed_and_corrected_is_told() -> None:
     with transaction.atomic():
         opening.dispute(intent, now=times.now())
     assert types_of(intent)[-2:] == ["intent.disputed", "review.opened"]
-    assert Event.objects.get(intent=intent, type="intent.disputed").status == "confirmed"
+    assert Event.objects.get(intent=intent, type="intent.disputed").intent_status == "confirmed"
     with transaction.atomic():
         opening.close(intent, ClosedHow.EVIDENCE, now=times.now())
     assert types_of(intent)[-1] == "review.closed"
