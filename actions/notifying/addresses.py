@@ -9,16 +9,12 @@ import ipaddress
 import socket
 from collections.abc import Callable
 from contextlib import suppress
-from typing import Final
 from urllib.parse import urlsplit
 
 from django.conf import settings
 from requests_hardened.ip_filter import InvalidIPAddress, get_ip_address
 
 from actions import transport
-
-# What the library lets through: site-local addresses (RFC 3879), and IPv4 in the last bits (RFC 4291 §2.5.5.1).
-_ALSO: Final = (ipaddress.ip_network("fec0::/10"), ipaddress.ip_network("::/96"))
 
 
 class AddressRefused(OSError):
@@ -32,7 +28,12 @@ def vet(address: str) -> None:
         found, _ = get_ip_address(plain, 0, allow_loopback=False)
     except InvalidIPAddress:
         raise AddressRefused(f"{plain} is not a public address") from None
-    if not found.is_global or any(found in network for network in _ALSO):
+    except socket.gaierror:
+        # A host without IPv6 knows no such addresses, and can't reach them; the name's others may be fine.
+        found = ipaddress.ip_address(plain)
+    # What the library lets through: site-local (RFC 3879), unassigned, and IPv4 in the last bits (RFC 4291 §2.5.5.1).
+    inside = found.is_reserved or found.is_multicast or getattr(found, "is_site_local", False)
+    if inside or not found.is_global:
         raise AddressRefused(f"{plain} is not a public address")
 
 

@@ -60,7 +60,8 @@ def _claim_of(endpoint_id: int, most: int) -> list[Claimed]:
         room = (1 if endpoint.failures else AT_ONCE) - _under_way(endpoint, now)
         if room <= 0:
             return []
-        due = EventDelivery.objects.filter(endpoint=endpoint, next_at__lte=now).order_by("next_at", "pk")
+        due = EventDelivery.objects.filter(endpoint=endpoint, next_at__lte=now, give_up_at__gt=now)
+        due = due.order_by("next_at", "pk")
         return [_request(endpoint, one, now) for one in due[: min(room, most)] if _take(one, now)]
 
 

@@ -4,7 +4,7 @@ from datetime import datetime
 from typing import Final
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, Q
 
 from actions import positions, times
 from actions.locking import for_change
@@ -51,5 +51,12 @@ def _new(endpoint: Endpoint, event: Event, now: datetime) -> EventDelivery:
 
 
 def _give_up(now: datetime) -> None:
-    old = EventDelivery.objects.filter(next_at__isnull=False, next_at__lte=now, give_up_at__lte=now)
-    old.update(state=DeliveryState.GIVEN_UP, next_at=None, lease_until=None, last_error=TOO_OLD)
+    old = Q(next_at__lte=now, give_up_at__lte=now)
+    if not EventDelivery.objects.filter(old).exists():
+        return
+    with transaction.atomic():
+        # What another process has locked is being dealt with: waiting for one another, row by row, is a deadlock.
+        mine = list(for_change(EventDelivery, skip_locked=True).filter(old).values_list("pk", flat=True)[:BATCH])
+        EventDelivery.objects.filter(pk__in=mine).update(
+            state=DeliveryState.GIVEN_UP, next_at=None, lease_until=None, last_error=TOO_OLD
+        )

@@ -74,6 +74,14 @@ def test_what_is_no_address_of_a_receiver_is_refused(url: str) -> None:
     assert addresses.fault(url)
 
 
+def test_on_a_host_without_ipv6_the_other_addresses_of_a_name_still_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("requests_hardened.ip_filter.allowed_gai_family", lambda: socket.AF_INET)
+    addresses.vet("2606:2800:21f:cb07:6820:80da:af6b:8b2c")
+    for inside in ("::1", "fd00:ec2::254", "fec0::1", "fe80::1%eth0", "ff02::1", "::ffff:7f00:1"):
+        with pytest.raises(addresses.AddressRefused):
+            addresses.vet(inside)
+
+
 def test_production_sends_over_https_only_and_knows_no_private_receivers(settings: Any) -> None:
     settings.MODE = "production"
     assert "https only" in addresses.fault("http://receiver.example/hooks")

@@ -6,8 +6,8 @@ from typing import Any
 import pytest
 from django.db import connection, transaction
 
-from actions import events, feed, positions, times, withdrawing
-from actions.models import Event, EventType, Result
+from actions import events, feed, positions, times, transitions, withdrawing
+from actions.models import Event, EventType, Result, SettledBy
 from actions.reasons import Reason
 from actions.statuses import TRANSITIONS, Actor, Status
 from reconciliation.models import ClosedHow, Review
@@ -56,6 +56,18 @@ def test_what_is_disputed_and_corrected_is_told() -> None:
     with transaction.atomic():
         opening.close(intent, ClosedHow.EVIDENCE, now=times.now())
     assert types_of(intent)[-1] == "review.closed"
+    transitions.apply(
+        intent.pk,
+        expected=Status.CONFIRMED,
+        to=Status.FAILED,
+        actor=Actor.ADMINISTRATOR,
+        actor_id="person:1",
+        reason=Reason.OVERRIDDEN,
+        settled_by=SettledBy.OVERRIDE,
+        disputed=False,
+        guard_key=None,
+    )
+    assert types_of(intent)[6:] == ["intent.corrected"]
 
 
 @pytest.mark.django_db
