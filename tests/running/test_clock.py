@@ -57,7 +57,7 @@ def test_webhooks_leave_beside_a_sweep_that_hangs(monkeypatch: pytest.MonkeyPatc
         return Ticked(0, 0, ())
 
     monkeypatch.setattr(clockwork, "tick", tick)
-    monkeypatch.setattr(running, "deliver_due", lambda *, stop: left.set())
+    monkeypatch.setattr(running, "deliver_due", lambda **_: left.set())
     clock.run(stop, every_s=0.01)
     assert stop.is_set()
 
