@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import InterfaceError, OperationalError, transaction
 from django.db.models import Exists, OuterRef, Q
 
-from actions import dispatch, outcomes, times, transitions
+from actions import dispatch, outcomes, positions, times, transitions
 from actions.errors import StaleTransition
 from actions.in_words import status_in
 from actions.locking import for_change
@@ -50,6 +50,8 @@ def sweep() -> Swept:
         )
     )
     changed += _close_attempts(now) + _drop_replays(now)
+    # Not counted: it changes nothing but the order in which events are read.
+    positions.stamp()
     return Swept(changed=changed, due_to_send=dispatch.anything_due(now))
 
 

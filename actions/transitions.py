@@ -1,7 +1,7 @@
 """The one writer of `Intent.status`.
 
-Every change is one conditional UPDATE (id, expected status, fence, version) with its `Transition` row in the same
-database transaction; whoever comes second changes nothing and is told so.
+Every change is one conditional UPDATE (id, expected status, fence, version) with its `Transition` row, and the event
+that tells of it, in the same database transaction; whoever comes second changes nothing and is told so.
 """
 
 from collections.abc import Iterable
@@ -12,7 +12,7 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import Q
 
-from actions import history, hooks, policy, times
+from actions import events, history, hooks, policy, times
 from actions.errors import ForbiddenTransition, StaleTransition
 from actions.locking import for_change
 from actions.models import Evidence, Intent, SettledBy, Transition
@@ -37,6 +37,7 @@ def create(intent: Intent, *, to: Status, actor: Actor, actor_id: str, reason: s
     with transaction.atomic():
         intent.save(force_insert=True)
         row.save(force_insert=True)
+        events.of_transition(intent, row)
         hooks.tell_transition(intent, row)
     return intent
 
@@ -108,6 +109,7 @@ def apply(
         }
         _update(intent, changes, still)
         row.save(force_insert=True)
+        events.of_transition(intent, row)
         hooks.tell_transition(intent, row)
     return intent
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from http.client import HTTPException
 from urllib.parse import urlsplit
@@ -52,6 +52,8 @@ class Limits:
     body_cap: int = 1_048_576  # bytes, after decompression
     reuse: bool = False  # keep connections of this thread open; only where the downstream dedupes by key
     ca_file: str | None = None
+    # Told every address that the host name stands for before any is connected to; raises OSError to refuse it.
+    vet: Callable[[str], None] | None = None
 
 
 @dataclass(frozen=True)
@@ -99,7 +101,7 @@ def send(call: Call, limits: Limits) -> Reply:
     reason, detail = Reason.OK, ""
     connection: Connection | None = None
     try:
-        connection = _connection(place, reuse=limits.reuse)
+        connection = _connection(place, limits)
         connection.begin(trace)
         _exchange(connection, call, path, limits, received)
         trace.phase = Phase.DONE
@@ -160,11 +162,11 @@ def _parse(call: Call, ca_file: str | None) -> tuple[Place, str]:
     return Place(parts.scheme, parts.hostname, port, ca_file), path
 
 
-def _connection(place: Place, *, reuse: bool) -> Connection:
-    connection = idle.take(place) if reuse else None
+def _connection(place: Place, limits: Limits) -> Connection:
+    connection = idle.take(place) if limits.reuse else None
     if connection is None:
         context = tls_context(place.ca_file) if place.scheme == "https" else None
-        connection = Connection(place.host, place.port, context)
+        connection = Connection(place.host, place.port, context, limits.vet)
     return connection
 
 

@@ -27,6 +27,14 @@ class Rule:
 _RULES: list[Rule] = [
     Rule("actions.Transition"),
     Rule("actions.PolicySnapshot"),
+    # Its position is given once, after the commit.
+    Rule(
+        "actions.Event",
+        fixed=("id", "intent_id", "agent_id", "type", "sequence", "intent_status", "at"),
+        frozen=(("position", ()),),
+    ),
+    Rule("actions.EventDelivery", fixed=("id", "endpoint_id", "event_id", "created_at")),
+    Rule("actions.DeliveryTry"),
     Rule(
         "actions.Intent",
         fixed=(

@@ -2,7 +2,7 @@
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from datetime import datetime
 from typing import Final
@@ -56,11 +56,16 @@ Seen = tuple[int, datetime]
 
 def until_moved(intent_id: UUID, before: Seen, *, until: float) -> bool:
     """Looks about four times a second until it is no more as `before`; False when `until` (monotonic) is over."""
+    return until_true(lambda: seen_of(intent_id) != before, until=until)
+
+
+def until_true(look: Callable[[], bool], *, until: float) -> bool:
+    """The same for anything that one or two cheap queries can tell."""
     pauses = iter(_PAUSES_S)
     while (left := until - time.monotonic()) > 0:
         _let_go()
         time.sleep(min(left, next(pauses, _PAUSE_S)))
-        if seen_of(intent_id) != before:
+        if look():
             return True
     return False
 

@@ -13,6 +13,7 @@ import queue
 import socket
 import ssl
 import threading
+from collections.abc import Callable
 from contextlib import suppress
 from functools import lru_cache
 from http.client import HTTPException
@@ -129,9 +130,12 @@ class Connection(HTTPConnection):
 
     auto_open = 0  # http.client would reconnect in mid-send without asking
 
-    def __init__(self, host: str, port: int, context: ssl.SSLContext | None) -> None:
+    def __init__(
+        self, host: str, port: int, context: ssl.SSLContext | None, vet: Callable[[str], None] | None = None
+    ) -> None:
         super().__init__(host, port)
         self.context = context
+        self.vet = vet
         # Decides whether the Host header names the port.
         self.default_port = 443 if context else 80  # type: ignore[misc]  # a class variable in the stubs
 
@@ -145,6 +149,10 @@ class Connection(HTTPConnection):
         trace.phase = Phase.RESOLVE
         addresses = resolve(self.host, self.port, trace.left())
         trace.phase = Phase.CONNECT
+        if self.vet is not None:
+            # What is looked at is what is connected to: the name is not resolved a second time.
+            for *_, address in addresses:
+                self.vet(address[0])
         sock = _open(addresses, trace)
         if self.context is None:
             self.sock = sock

@@ -4,6 +4,7 @@ from ninja import NinjaAPI
 
 from actions.api import handlers
 from actions.api.attempts import router as attempts
+from actions.api.events import router as events
 from actions.api.intents import router as intents
 from actions.api.me import router as me
 from reconciliation.api.evidence import router as evidence
@@ -20,6 +21,7 @@ api = NinjaAPI(
 )
 api.add_router("", intents)
 api.add_router("", attempts)
+api.add_router("", events)
 api.add_router("", me)
 api.add_router("", webhooks)
 api.add_router("", evidence)

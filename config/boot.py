@@ -40,6 +40,11 @@ def settings_problems() -> Iterator[str]:
         yield "ALLOWED_HOSTS is empty. Set it to the names that this service goes by, with commas between."
     if any(host.strip() in ("*", ".") for host in settings.ALLOWED_HOSTS):
         yield "ALLOWED_HOSTS holds '*': any Host header would be believed. Name the hosts."
+    if settings.LANDED_PRIVATE_RECEIVERS:
+        yield (
+            "LANDED_PRIVATE_RECEIVERS is set: webhooks could reach what only this side of the firewall can. It is "
+            "for demos and tests; empty it."
+        )
     for name in ("SESSION_COOKIE_SECURE", "CSRF_COOKIE_SECURE"):
         if not getattr(settings, name):
             yield f"{name} is off: the cookie would travel in the clear. Turn it on and serve over TLS."

@@ -15,6 +15,8 @@ DATA_DIR = Path(env.str("LANDED_DATA", str(BASE_DIR / "var")))
 MODE = env.str("LANDED_MODE", "production")
 DEBUG = False
 SECRET_KEY = env.str("SECRET_KEY", "" if MODE == "production" else "only-for-demo-and-tests-" + "x" * 40)
+# Former ones, while one is exchanged: sessions and webhook signatures by these still count.
+SECRET_KEY_FALLBACKS: list[str] = env.list("SECRET_KEY_FALLBACKS", [])
 ALLOWED_HOSTS = env.list("ALLOWED_HOSTS", [] if MODE == "production" else ["127.0.0.1", "localhost", "testserver"])
 CSRF_TRUSTED_ORIGINS: list[str] = env.list("CSRF_TRUSTED_ORIGINS", [])
 
@@ -205,6 +207,10 @@ LANDED_CLOCK_S = env.float("LANDED_CLOCK_S", 1.0)
 LANDED_SEND_SLOTS = env.int("LANDED_SEND_SLOTS", 8)
 # How many requests of one web process may wait (Prefer: wait) at once; each keeps one of its threads.
 LANDED_WAITERS = env.int("LANDED_WAITERS", 4)
+# How many webhooks one clock process has under way at once.
+LANDED_DELIVERY_SLOTS = env.int("LANDED_DELIVERY_SLOTS", 8)
+# Receivers of webhooks that may be reached although they are private, as host:port. For demos and tests only.
+LANDED_PRIVATE_RECEIVERS: list[str] = env.list("LANDED_PRIVATE_RECEIVERS", [])
 
 LOGGING = {
     "version": 1,

@@ -1,6 +1,6 @@
 """The admin pages of `actions`: policy is edited here, everything else is looked at."""
 
-from actions.admin import agents, breakers, intents, log, policy, records, stops
+from actions.admin import agents, breakers, endpoints, intents, log, policy, records, stops
 
 policy.register()
 agents.register()
@@ -9,3 +9,4 @@ records.register()
 log.register()
 breakers.register()
 stops.register()
+endpoints.register()

@@ -130,6 +130,27 @@ OWN: Final = _operation((429,))
 READ: Final = _operation((404, 429), parameters=[_PREFER])
 HISTORY: Final = _operation((404, 429))
 CANCEL: Final = _operation((404, 409, 429))
+_WAIT: Final = _PREFER | {
+    "description": (
+        "wait=N (RFC 7240): with nothing past `after`, holds the answer until there is something, for at most N "
+        "seconds (30). Then it carries Preference-Applied; when too many wait already, it comes at once with "
+        "Retry-After."
+    )
+}
+EVENTS: Final = _operation(
+    (400, 422, 429),
+    parameters=[
+        _query(
+            "after",
+            "The `next` of the answer before; left out: from the beginning.",
+            {"type": "integer", "minimum": 0, "default": 0},
+        ),
+        _query(
+            "limit", "How many.", {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT}
+        ),
+        _WAIT,
+    ],
+)
 LIST: Final = _operation(
     (400, 429),
     parameters=[

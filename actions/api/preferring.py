@@ -49,16 +49,35 @@ def hold(request: HttpRequest, agent: Agent, intent_id: UUID, answer: Callable[[
 
     Whoever has to send, to report, or to leave it to a person is told so at once: waiting for oneself never ends.
     """
+    return hold_while(
+        request,
+        answer,
+        wait=lambda seconds: _wait(agent, intent_id, seconds),
+        in_vain=lambda: _must_wait(agent, intent_id),
+    )
+
+
+def hold_while(
+    request: HttpRequest,
+    answer: Callable[[], HttpResponse],
+    *,
+    wait: Callable[[int], None],
+    in_vain: Callable[[], bool],
+) -> HttpResponse:
+    """`answer()`, after `wait(seconds)` if the request prefers that and there is a place to wait.
+
+    `in_vain`: whether there is nothing to see yet, so that somebody without a place should come again.
+    """
     seconds = wait_s(request.headers.get("Prefer"))
     if seconds is None:
         return answer()
     with waiting.place() as taken:
         if taken:
-            _wait(agent, intent_id, seconds)
+            wait(seconds)
     found = answer()
     if taken:
         found["Preference-Applied"] = f"wait={seconds}"
-    elif _must_wait(agent, intent_id):
+    elif in_vain():
         found["Retry-After"] = str(_COME_AGAIN_S)
     return found
 

@@ -9,12 +9,14 @@ from pydantic import BaseModel, ConfigDict, Field
 
 from actions import leases
 from actions.guidance import Step
+from actions.models import EventType
 from actions.statuses import Status
 
 __all__ = [
     "AgentOut",
     "ClaimBodyIn",
     "ClaimOut",
+    "EventsOut",
     "HistoryOut",
     "IntentOut",
     "KindOut",
@@ -175,6 +177,23 @@ class HistoryOut(Schema):
     transitions: list[TransitionOut]
     attempts: list[SendingOut]
     checks: list[CheckOut]
+
+
+class EventOut(Schema):
+    """One thing that happened. What it means now is in the intent: read that."""
+
+    position: int = Field(description="Its place in the order of commits, over all intents; with gaps.")
+    type: EventType = Field(description="Read a value that you don't know as: something changed.")
+    intent: UUID
+    sequence: int | None = Field(description="The intent's own count of its changes of status; null: it is none.")
+    status: Status | None = Field(description="The intent's status with this event, where it is about that.")
+    at: datetime
+
+
+class EventsOut(Schema):
+    data: list[EventOut]
+    next: int = Field(description="Pass it on as `after`.")
+    has_more: bool = Field(description="Whether there is more already: ask again at once.")
 
 
 class LeftOut(Schema):

@@ -1,6 +1,8 @@
 """The tables of `actions`."""
 
 from .agents import Agent, Scope, Token, Usage
+from .endpoints import DeliveryState, DeliveryTry, Endpoint, EventDelivery, TryResult
+from .events import TOLD, Event, EventType
 from .history import Chained
 from .intents import (
     HARMLESS,
@@ -32,14 +34,21 @@ from .stops import Breaker, Line, Stop, StopScope
 
 __all__ = [
     "HARMLESS",
+    "TOLD",
     "Agent",
     "AmountRule",
     "Attempt",
     "Breaker",
     "Chained",
     "ClosedBy",
+    "DeliveryState",
+    "DeliveryTry",
     "Downstream",
     "DuplicatePolicy",
+    "Endpoint",
+    "Event",
+    "EventDelivery",
+    "EventType",
     "Evidence",
     "EvidenceKind",
     "Executor",
@@ -61,5 +70,6 @@ __all__ = [
     "StopScope",
     "Token",
     "Transition",
+    "TryResult",
     "Usage",
 ]

@@ -7,9 +7,9 @@ from typing import Any
 
 from django.db.models import F
 
-from actions import evidence, history, holding, subjects, transitions
+from actions import events, evidence, history, holding, subjects, transitions
 from actions.locking import for_change
-from actions.models import Evidence, Intent, Observed
+from actions.models import EventType, Evidence, Intent, Observed
 from actions.reasons import Reason
 from actions.statuses import Actor, Status
 from reconciliation.models import Check, Choice, ClosedHow, Purpose, ReasonCode, Review, ReviewReason, Verdict
@@ -96,6 +96,7 @@ def call_in_question(intent: Intent, *, by: str, seen: Sequence[Evidence], now: 
     transitions.note(intent.pk, now=now, **columns)
     if not intent.disputed:
         history.observe(intent.pk, Observed.DISPUTED, by=by, evidence=seen, at=now)
+        events.put(intent, EventType.DISPUTED, at=now, status=intent.status)
     intent.disputed = True
     hold_the_unsent(intent, now)
 
@@ -158,6 +159,8 @@ def close(intent: Intent, how: ClosedHow, *, now: datetime) -> None:
         waits_until=None,
         version=F("version") + 1,
     )
+    decided = how is ClosedHow.DECISION
+    events.put(intent, EventType.REVIEW_DECIDED if decided else EventType.REVIEW_CLOSED, at=now)
 
 
 def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
@@ -167,6 +170,7 @@ def _open_or_get(intent: Intent, purpose: Purpose, now: datetime) -> Review:
             review.purpose = purpose
             review.save(update_fields=["purpose"])
         return review
+    events.put(intent, EventType.REVIEW_OPENED, at=now)
     return Review.objects.create(
         intent=intent,
         purpose=purpose,

@@ -31,6 +31,7 @@ def test_the_document_names_every_route(document: dict[str, Any]) -> None:
         ("/api/v1/intents/{intent_id}/attempts", "post"),
         ("/api/v1/intents/{intent_id}/attempts/{number}/renew", "post"),
         ("/api/v1/intents/{intent_id}/report", "post"),
+        ("/api/v1/events", "get"),
         ("/api/v1/me", "get"),
         ("/api/v1/kinds", "get"),
     }
@@ -59,6 +60,8 @@ def test_what_is_answered_is_what_is_documented(api: Api, document: dict[str, An
     holds("IntentOut", api.get(f"/intents/{intent.pk}").json())
     holds("HistoryOut", api.get(f"/intents/{intent.pk}/history").json())
     holds("PageOut", api.get("/intents").json())
+    assert len(api.get("/events").json()["data"]) > 5
+    holds("EventsOut", api.get("/events").json())
     mine = make_caller(api.kind)
     claimed = mine.recorded(subject="o-5", executor="caller")
     holds("ClaimOut", claim(mine, claimed["id"]).json())

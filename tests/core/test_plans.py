@@ -115,6 +115,8 @@ def _large(sql: str) -> set[str]:
         "actions_intent",
         "actions_attempt",
         "actions_transition",
+        "actions_event",
+        "actions_eventdelivery",
         "reconciliation_ledgerentry",
         "reconciliation_match",
     )

@@ -10,7 +10,19 @@ from django.db import DatabaseError, connection, models, transaction
 from django.db.models import F
 
 from actions import triggers
-from actions.models import Attempt, Evidence, Intent, Observation, PolicySnapshot, Stop, Transition
+from actions.models import (
+    Attempt,
+    DeliveryTry,
+    Endpoint,
+    Event,
+    EventDelivery,
+    Evidence,
+    Intent,
+    Observation,
+    PolicySnapshot,
+    Stop,
+    Transition,
+)
 from reconciliation.models import (
     Attachment,
     Check,
@@ -38,11 +50,14 @@ NEVER_CHANGED: list[type[models.Model]] = [
     Observation,
     PolicySnapshot,
     ReviewReason,
+    DeliveryTry,
 ]
 # ... and these, of which some columns live on, but no row ever goes.
 NEVER_DELETED = [
     *(*NEVER_CHANGED, Intent, Attempt, Evidence, LedgerEntry, Match, Review, Stop, Delivery, Difference),
     Attachment,
+    Event,
+    EventDelivery,
 ]
 
 
@@ -78,6 +93,14 @@ def one_of_each() -> Intent:
         evidence=intent.evidence.all()[0],
         next_try_at=intent.created_at,
     )
+    told = EventDelivery.objects.create(
+        endpoint=Endpoint.objects.create(agent=intent.agent, url="https://a.example/"),
+        event=intent.events.all()[0],
+        created_at=intent.created_at,
+        next_at=intent.created_at,
+        give_up_at=intent.created_at,
+    )
+    DeliveryTry.objects.create(delivery=told, at=intent.created_at, result="lost")
     Difference.objects.create(
         intent=intent, what="recover", amount_minor=100, currency="EUR", opened_at=intent.created_at
     )
@@ -181,6 +204,8 @@ FIXED = {
         ("content", b"y"),
         ("intent", None),
     ],
+    Event: [("intent", None), ("type", "intent.held"), ("sequence", 9), ("intent_status", "held")],
+    EventDelivery: [("created_at", "2020-01-01T00:00:00Z")],
     Match: [
         ("role", "not_ours"),
         ("entry_state", "pending"),

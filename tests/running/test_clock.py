@@ -7,6 +7,7 @@ import pytest
 from django.core.management import call_command
 from django.db import OperationalError
 
+from actions.notifying import running
 from actions.sweep import Swept
 from config import clockwork
 from config.clockwork import Ticked
@@ -45,6 +46,22 @@ def test_only_a_pass_that_went_well_is_a_beat(monkeypatch: pytest.MonkeyPatch, t
     assert (tmp_path / "beat").exists()
 
 
+@pytest.mark.either_database
+@pytest.mark.django_db(transaction=True)
+def test_webhooks_leave_beside_a_sweep_that_hangs(monkeypatch: pytest.MonkeyPatch) -> None:
+    stop, left = threading.Event(), threading.Event()
+
+    def tick() -> Ticked:
+        assert left.wait(5)
+        stop.set()
+        return Ticked(0, 0, ())
+
+    monkeypatch.setattr(clockwork, "tick", tick)
+    monkeypatch.setattr(running, "deliver_due", lambda **_: left.set())
+    clock.run(stop, every_s=0.01)
+    assert stop.is_set()
+
+
 @pytest.fixture
 def rings(monkeypatch: pytest.MonkeyPatch) -> list[str]:
     rung: list[str] = []
@@ -72,5 +89,6 @@ def test_manage_py_sweep_says_what_it_changed(capsys: pytest.CaptureFixture[str]
         "actions: 0 changed",
         "reconciliation: 0 changed",
         "e-mail: 0 notices sent",
+        "webhooks: 0 tried",
         "rung: nothing",
     ]

@@ -5,6 +5,8 @@ import signal
 import threading
 import time
 from argparse import ArgumentParser
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +14,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
+from actions.notifying import running
 from config import beats, boot, clockwork
 from reconciliation import mailing
 
@@ -39,9 +42,13 @@ class Command(BaseCommand):
 def run(stop: threading.Event, *, every_s: float, beat: Path | None = None) -> None:
     """Ticks until `stop` is set. No error of one pass ends it; while passes fail they come less often.
 
-    E-mail leaves from a thread beside it: a mail server that hangs delays no sweep, and no stop.
+    E-mail and webhooks leave from threads beside it: whoever hangs there delays no sweep.
     """
-    threading.Thread(target=_mail, args=(stop,), kwargs={"every_s": max(every_s, _MAIL_S)}, daemon=True).start()
+    for act, pause_s in (
+        (mailing.send_due, max(every_s, _MAIL_S)),
+        (partial(running.deliver_due, stop=stop), every_s),
+    ):
+        threading.Thread(target=_beside, args=(act, stop), kwargs={"every_s": pause_s}, daemon=True).start()
     failures = 0
     while not stop.is_set():
         started = time.monotonic()
@@ -50,13 +57,13 @@ def run(stop: threading.Event, *, every_s: float, beat: Path | None = None) -> N
         stop.wait(max(0.0, wait_s - (time.monotonic() - started)))
 
 
-def _mail(stop: threading.Event, *, every_s: float) -> None:
+def _beside(act: Callable[[], object], stop: threading.Event, *, every_s: float) -> None:
     while not stop.wait(every_s):
         try:
             close_old_connections()
-            mailing.send_due()
+            act()
         except Exception:
-            log.exception("notices were not sent, the next pass comes")
+            log.exception("what leaves beside the sweep did not, the next pass comes")
             connection.close()
     connection.close()
 

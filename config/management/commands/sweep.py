@@ -4,6 +4,7 @@ from typing import Any
 
 from django.core.management.base import BaseCommand
 
+from actions.notifying import running
 from config import boot, clockwork
 from reconciliation import mailing
 
@@ -17,4 +18,5 @@ class Command(BaseCommand):
         self.stdout.write(f"actions: {done.actions} changed")
         self.stdout.write(f"reconciliation: {done.reconciliation} changed")
         self.stdout.write(f"e-mail: {mailing.send_due()} notices sent")
+        self.stdout.write(f"webhooks: {running.deliver_due()} tried")
         self.stdout.write(f"rung: {', '.join(done.rung) or 'nothing'}")
