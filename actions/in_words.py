@@ -6,7 +6,7 @@ every intent that ever was, once a second. PostgreSQL sees through both.
 
 from django.db.models import BooleanField, F, Func
 
-from actions.statuses import UNSETTLED, Status
+from actions.statuses import COUNTED, UNSETTLED, Status
 
 
 def status_in(*statuses: Status) -> Func:
@@ -18,3 +18,16 @@ def status_in(*statuses: Status) -> Func:
 def unsettled() -> Func:
     """The condition of the indexes over what is open."""
     return status_in(*UNSETTLED)
+
+
+def counts_as_used() -> Func:
+    """The condition of the index of what uses up limits: whatever may still happen, may have happened, or did. What is
+    disputed may have happened, whatever it is settled as."""
+    names = ", ".join(f"'{status.value}'" for status in sorted(COUNTED))
+    return Func(
+        F("status"),
+        F("disputed"),
+        template="(%(expressions)s)",
+        arg_joiner=f" IN ({names}) OR ",
+        output_field=BooleanField(),
+    )
