@@ -21,8 +21,10 @@ def unsettled() -> Func:
 
 
 def counts_as_used() -> Func:
-    """The condition of the index of what uses up limits: whatever may still happen, may have happened, or did. What is
-    disputed may have happened, whatever it is settled as."""
+    """The condition of the index of what uses up limits: whatever may still happen, may have happened, or did.
+
+    What is disputed may have happened, whatever it is settled as.
+    """
     names = ", ".join(f"'{status.value}'" for status in sorted(COUNTED))
     return Func(
         F("status"),

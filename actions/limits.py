@@ -1,14 +1,15 @@
 """Limits of agents: counted, not kept. What is used is the sum of what was recorded, at the moment of asking.
 
-Recording reserves by being recorded: `judge` takes the agent's lock, reads what is used, and the lock is held until the
-transaction that inserts the intent ends; so proposals at the same time can't pass a sum together, a rollback frees what
-it took, and no counter can drift. What is `failed` or `cancelled` doesn't count; all else does, `unknown` first of all.
+Recording reserves by being recorded: `judge` takes the agent's lock and reads what is used, and the lock is held
+until the transaction that inserts the intent ends. So proposals at the same time can't pass a sum together, a
+rollback frees what it took, and no counter can drift. What is failed or cancelled doesn't count; all else does,
+unknown first of all.
 
-Lock order: agent (here) → family → intents by pk → reviews → entries by pk → breaker. The agent's lock is the first of
-all, and recording alone takes it, before it looks at the family: whoever waits for it holds no family yet. Were it the
-other way round, a transaction in process that records two intents (family, agent, family) and a proposal beside it
-(family, agent) would wait for each other. It is an advisory lock and not the agent's row, because a person who pauses
-the agent must not wait for a long transaction in process. SQLite's immediate transaction is the lock.
+Lock order: agent (here) → family → intents by pk → reviews → entries by pk → breaker. The agent's lock is the first
+of all, and recording alone takes it, before it looks at the family: whoever waits for it holds no family. The other
+way round, a transaction in process that records two intents (family, agent, family) and a proposal beside it
+(family, agent) would wait for each other. It is an advisory lock and not the agent's row, because a person who
+pauses the agent must not wait for a long transaction in process. On SQLite the immediate transaction is the lock.
 """
 
 from collections.abc import Iterable, Mapping, Sequence

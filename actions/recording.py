@@ -1,7 +1,8 @@
 """Records an intent: the only way in, for the HTTP API and in process alike.
 
-The order is fixed: the request key (a replay ends here), validation, policy and limits, the guard. So the agent's lock
-(`actions.limits`) comes before the family's. Only a recorded intent binds a request key, so that a refused proposal can be mended and sent under the same key.
+The order is fixed: the request key (a replay ends here), validation, policy and limits, the guard. Only a recorded
+intent binds a request key, so that a refused proposal can be mended and sent under the same key. The agent's lock
+(`actions.limits`) therefore comes before the family's.
 """
 
 from dataclasses import dataclass
@@ -224,7 +225,7 @@ def _record(
 
 
 def _refused(exceeded: Exceeded, agent: Agent, request_key: str | None) -> LimitExceeded:
-    """Raises the refusal, which undoes the transaction; returns it for a tripped velocity, whose pause has to stay."""
+    """Raises the refusal, which undoes the transaction; returns it for a velocity, whose pause has to stay."""
     if exceeded.limit.name is not LimitName.VELOCITY:
         raise limits.refusal(exceeded)
     # The same call, made twice at once, waited for the agent's lock until its other self was recorded: a replay.

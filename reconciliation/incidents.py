@@ -1,5 +1,5 @@
-"""Incidents: what explains many cases at once. One is open per downstream and line, for as long as its breaker is; and
-one per agent that a limit paused, until somebody lets it go on.
+"""Incidents: what explains many cases at once. One is open per downstream and line, for as long as its breaker is.
+And one per agent that a limit paused, until somebody lets it go on.
 
 While it is open, cases that are there only because nothing could be found out wait for its end in one line of the
 queue, though not past the time when they are due, and what they are due by is put off by as long as it lasted. Then

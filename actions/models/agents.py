@@ -36,7 +36,7 @@ class Agent(models.Model):
         default=dict,
         blank=True,
         validators=[valid_agent_limits],
-        help_text="How much it may propose; amounts in minor units. See docs/limits.md.",
+        help_text="How much it may propose, amounts in minor units. See docs/limits.md.",
     )
     tripped_at = models.DateTimeField(
         null=True,

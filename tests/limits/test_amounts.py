@@ -5,10 +5,9 @@ from datetime import timedelta
 import pytest
 
 from actions.limits import DAY
+from actions.models import Result
 from actions.statuses import Status
 from tests.core.steps import answer, settle, submit
-from actions.models import Result
-from tests.factories import make_kind
 from tests.limits.limiting import amounts, ask, made, make_limited, refused
 
 pytestmark = pytest.mark.django_db
@@ -18,9 +17,7 @@ pytestmark = pytest.mark.django_db
     ("currency", "minor", "fits", "above"),
     [("EUR", 10_000, "100.00", "100.01"), ("JPY", 10_000, "10000", "10001"), ("KWD", 10_000, "10.000", "10.001")],
 )
-def test_one_action_may_be_the_limit_and_no_minor_unit_more(
-    currency: str, minor: int, fits: str, above: str
-) -> None:
+def test_one_action_may_be_the_limit_and_no_minor_unit_more(currency: str, minor: int, fits: str, above: str) -> None:
     agent, kind = make_limited(limits=amounts(currency, per_action=minor))
     error = refused(agent, kind, above, currency=currency)
     assert error.limit == {
@@ -39,9 +36,7 @@ def test_one_action_may_be_the_limit_and_no_minor_unit_more(
     ("currency", "first", "rest", "above"),
     [("EUR", "60.00", "40.00", "40.01"), ("JPY", "6000", "4000", "4001"), ("KWD", "6.000", "4.000", "4.001")],
 )
-def test_a_days_sum_may_be_the_limit_and_no_minor_unit_more(
-    currency: str, first: str, rest: str, above: str
-) -> None:
+def test_a_days_sum_may_be_the_limit_and_no_minor_unit_more(currency: str, first: str, rest: str, above: str) -> None:
     agent, kind = make_limited(limits=amounts(currency, per_day=10_000))
     intent = ask(agent, kind, first, currency=currency)
     error = refused(agent, kind, above, currency=currency)
