@@ -13,6 +13,7 @@ import smtplib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import User

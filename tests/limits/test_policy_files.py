@@ -28,7 +28,7 @@ def test_a_file_sets_them_in_the_currency_itself_and_shows_the_difference(apply:
     assert "Nothing to change." in apply(example() + LIMITS).out
     # A file that says nothing of limits leaves them alone, and says that there are some.
     assert '    (not in the file) limits.amounts.EUR.per_day = "1000.00"' in apply(example()).out.splitlines()
-    changed = apply(example() + LIMITS.replace('"1000.00"', '"2000"').replace("open = 20 ", "# ")))
+    changed = apply(example() + LIMITS.replace('"1000.00"', '"2000"').replace("open = 20 ", "# "))
     assert '    limits.amounts.EUR.per_day: "1000.00" → "2000.00"' in changed.out.splitlines()
     assert "    limits.open: 20 → (not set)" in changed.out.splitlines()
     assert Agent.objects.get().history.count() == 3  # type: ignore[attr-defined]  # made, its kinds, this
