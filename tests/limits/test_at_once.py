@@ -1,6 +1,9 @@
 """Twenty at once can't pass a limit together."""
 
+import time
+
 import pytest
+from django.db import transaction
 
 from actions.errors import AgentPaused, LimitExceeded
 from actions.models import Agent, Intent
@@ -44,3 +47,19 @@ def test_the_same_call_made_twice_at_once_trips_nothing() -> None:
     assert [type(found).__name__ for found in results] == ["Recorded"] * 8
     assert Intent.objects.count() == 1
     assert not Agent.objects.get(pk=agent.pk).paused
+
+
+def test_a_transaction_that_records_several_and_single_proposals_don_t_wait_in_a_circle() -> None:
+    """The agent's lock comes before any family's: whoever waits for it holds nothing that the other could want."""
+    agent, kind = make_limited(limits=amounts(per_day=10**9))
+    propose(agent, kind, subject="order-0")  # the policy's snapshot is there already
+
+    def act(number: int) -> int:
+        with transaction.atomic():
+            for subject in ("order-1", "order-2") if number % 2 else ("order-2", "order-1"):
+                propose(agent, kind, subject=f"{subject}/line-{number}")
+                time.sleep(0.02)
+        return number
+
+    assert race(4, act) == [0, 1, 2, 3]
+    assert Intent.objects.count() == 9
