@@ -4,6 +4,9 @@ SQLite uses a partial index only when its condition is part of the query, and a 
 every intent that ever was, once a second. PostgreSQL sees through both.
 """
 
+from collections.abc import Iterable
+from typing import Final
+
 from django.db.models import BooleanField, F, Func
 
 from actions.statuses import COUNTED, UNSETTLED, Status
@@ -20,16 +23,11 @@ def unsettled() -> Func:
     return status_in(*UNSETTLED)
 
 
-def counts_as_used() -> Func:
-    """The condition of the index of what uses up limits: whatever may still happen, may have happened, or did.
+def _among(statuses: Iterable[Status]) -> str:
+    return f"status IN ({', '.join(repr(status.value) for status in sorted(statuses))})"
 
-    What is disputed may have happened, whatever it is settled as.
-    """
-    names = ", ".join(f"'{status.value}'" for status in sorted(COUNTED))
-    return Func(
-        F("status"),
-        F("disputed"),
-        template="(%(expressions)s)",
-        arg_joiner=f" IN ({names}) OR ",
-        output_field=BooleanField(),
-    )
+
+# The same, and the condition of the index of what uses up limits, for queries that are written out. What is disputed
+# may have happened, whatever it is settled as.
+UNSETTLED_SQL: Final = _among(UNSETTLED)
+COUNTED_SQL: Final = f"({_among(COUNTED)} OR disputed)"

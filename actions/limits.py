@@ -12,18 +12,18 @@ way round, a transaction in process that records two intents (family, agent, fam
 pauses the agent must not wait for a long transaction in process. On SQLite the immediate transaction is the lock.
 """
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any, Final
 
 from django.db import connection
-from django.db.models import BigIntegerField, Case, Count, F, OuterRef, QuerySet, Subquery, Sum, Value, When
-from django.db.models.functions import Coalesce, Least
+from django.db.models import BigIntegerField, BooleanField, DateTimeField
+from django.db.models.expressions import RawSQL
 
 from actions import hooks, limit_rules, pausing, times
 from actions.errors import AgentPaused, LimitExceeded
-from actions.in_words import counts_as_used, unsettled
+from actions.in_words import COUNTED_SQL, UNSETTLED_SQL
 from actions.limit_rules import SUMS, Limit, LimitName
 from actions.locking import for_change
 from actions.models import Agent, Intent, Kind
@@ -31,9 +31,6 @@ from actions.models import Agent, Intent, Kind
 DAY: Final = timedelta(hours=24)
 # In front of the agent's number, so that no other one-number lock meets it; keys of two numbers never do.
 _LOCKS: Final = 0x4C494D << 32
-# Amounts are summed in two parts: whole ones would not fit into SQLite's integers when somebody means harm.
-_PART: Final = 10**6
-_MOST_PARTS: Final = 10**12
 
 
 @dataclass(frozen=True)
@@ -137,46 +134,34 @@ def _advice(exceeded: Exceeded) -> str:
 
 
 def left(agent: Agent, *, now: datetime) -> list[Standing]:
-    """Every limit of the agent and how much of it is used. Counts nothing and locks nothing. At most two queries."""
+    """Every limit of the agent and how much of it is used. Counts nothing and locks nothing. One query."""
     limits = limit_rules.read(agent.limits)
-    if not limits:
-        return []
-    named = limit_rules.kinds_named(agent.limits)
-    kinds = dict(Kind.objects.filter(name__in=named).values_list("name", "pk")) if named else {}
-    columns: dict[str, Any] = {}
+    columns: dict[str, RawSQL] = {}
     for number, limit in enumerate(limits):
         if limit.name in _COUNTED_ALONE:
-            rows = _rows(limit, kinds=kinds, family=None, now=now)
-            columns[f"used_{number}"] = _used(limit, rows)
-            oldest = rows.order_by("created_at").values("created_at")[:1]
-            columns[f"oldest_{number}"] = Subquery(oldest)
-    found = Agent.objects.filter(pk=agent.pk).values(*_no_columns(columns), **columns).first() or {}
+            rows = _Rows.of(limit, agent_id=agent.pk, family="", now=now)
+            columns |= {f"used_{number}": rows.used(), f"oldest_{number}": rows.oldest()}
+    if not columns:
+        return [Standing(limit, None) for limit in limits]
+    found = Agent.objects.filter(pk=agent.pk).values(**columns).get()
     return [_standing(limit, found, number) for number, limit in enumerate(limits)]
 
 
 _COUNTED_ALONE: Final = (LimitName.PER_DAY, LimitName.OPEN, LimitName.VELOCITY)
 
 
-def _no_columns(columns: Mapping[str, Any]) -> tuple[str, ...]:
-    # No column at all would be all of them.
-    return () if columns else ("pk",)
-
-
 def _standing(limit: Limit, found: Mapping[str, Any], number: int) -> Standing:
     used, oldest = found.get(f"used_{number}"), found.get(f"oldest_{number}")
-    frees = limit.name is not LimitName.OPEN and oldest is not None
-    return Standing(limit, None if used is None else int(used), oldest + _span(limit) if frees and oldest else None)
+    frees = None if oldest is None or limit.name is LimitName.OPEN else oldest + _span(limit)
+    return Standing(limit, None if used is None else int(used), frees)
 
 
 # --- counting
 
-# The agent of the query around it.
-_AROUND: Final = OuterRef("pk")
-
 
 @dataclass(frozen=True)
 class _Found:
-    """The agent's row as it is under the lock, and what is used of each limit that needs counting (else 0)."""
+    """The agent's row as it is under the lock, and what is used of each limit that binds (0 where nothing counts)."""
 
     paused: bool
     limits: Mapping[str, Any]
@@ -192,31 +177,14 @@ def _lock(agent_id: int) -> None:
 def _measured(agent: Agent, asked: Asked, *, limits: Mapping[str, Any], now: datetime) -> _Found:
     """One query, whatever there is to count."""
     bind = limit_rules.applying(limits, kind=asked.kind.name, currency=asked.currency)
-    kinds = {asked.kind.name: asked.kind.pk}
-    columns: dict[str, Any] = {
-        f"used_{number}": _used(limit, _rows(limit, kinds=kinds, family=asked.family, now=now))
+    columns = {
+        f"used_{number}": _Rows.of(limit, agent_id=agent.pk, family=asked.family, now=now).used()
         for number, limit in enumerate(bind)
         if limit.name is not LimitName.PER_ACTION
     }
-    row = Agent.objects.filter(pk=agent.pk).annotate(**columns).values("paused", "limits", *columns).get()
+    row: Mapping[str, Any] = Agent.objects.filter(pk=agent.pk).values("paused", "limits", **columns).get()
     used = [(limit, int(row.get(f"used_{number}", 0))) for number, limit in enumerate(bind)]
     return _Found(row["paused"], row["limits"], used)
-
-
-def _rows(
-    limit: Limit, *, kinds: Mapping[str, int], family: str | None, now: datetime, agent: Any = _AROUND
-) -> QuerySet[Intent]:
-    """What counts for a limit, of the agent of the query around it, or of this one (not for a velocity)."""
-    found = Intent.objects.filter(agent=agent)
-    if limit.kind:
-        found = found.filter(kind=kinds.get(limit.kind))
-    if limit.name is LimitName.OPEN:
-        return found.filter(unsettled())
-    found = found.filter(created_at__gt=now - _span(limit))
-    if limit.name is LimitName.VELOCITY:
-        return found.filter(created_at__gt=Coalesce(OuterRef("tripped_at"), Value(now - _span(limit))))
-    found = found.filter(counts_as_used(), currency=limit.currency)
-    return found.filter(family=family) if limit.name is LimitName.PER_SUBJECT_DAY else found
 
 
 def _span(limit: Limit) -> timedelta:
@@ -224,26 +192,67 @@ def _span(limit: Limit) -> timedelta:
 
 
 # What was meant, or what was settled where that is more of the same currency.
-_COUNTS: Final = Case(
-    When(
-        settled_currency=F("currency"),
-        settled_amount_minor__gt=F("amount_minor"),
-        then=F("settled_amount_minor"),
-    ),
-    default=F("amount_minor"),
-    output_field=BigIntegerField(),
+_COUNTS: Final = (
+    "CASE WHEN settled_currency = currency AND settled_amount_minor > amount_minor "
+    "THEN settled_amount_minor ELSE amount_minor END"
+)
+# In two parts: a sum of whole amounts would not fit into SQLite's integers when somebody means harm.
+_PARTS, _REST = f"SUM(({_COUNTS}) / 1000000)", f"SUM(({_COUNTS}) %% 1000000)"
+_MOST_PARTS: Final = 10**12
+_SUM: Final = (
+    f"COALESCE(CASE WHEN {_PARTS} > {_MOST_PARTS} THEN {_MOST_PARTS} ELSE {_PARTS} END * 1000000 + {_REST}, 0)"
 )
 
 
-def _used(limit: Limit, rows: QuerySet[Intent]) -> Any:
-    by_agent: Any = rows.order_by().values("agent")
-    if limit.name in SUMS:
-        parts, rest = Sum(_COUNTS / _PART), Sum(_COUNTS % _PART)
-        total = Least(parts, Value(_MOST_PARTS), output_field=BigIntegerField()) * _PART + rest
-        by_agent = by_agent.annotate(used=total).values("used")
-    else:
-        by_agent = by_agent.annotate(used=Count("pk")).values("used")
-    return Coalesce(Subquery(by_agent, output_field=BigIntegerField()), Value(0))
+@dataclass(frozen=True)
+class _Rows:
+    """What counts for a limit, as SQL and its parameters. The columns are the intent's.
+
+    Written out, because it is on the way of every proposal, and composing it anew takes longer than running it. All
+    text of it stands in this module and in `in_words`; whatever comes from elsewhere is a parameter.
+    """
+
+    limit: Limit
+    where: str
+    values: tuple[Any, ...]
+
+    @classmethod
+    def of(cls, limit: Limit, *, agent_id: int, family: str, now: datetime) -> "_Rows":
+        since = connection.ops.adapt_datetimefield_value(now - _span(limit))
+        parts: list[tuple[str, tuple[Any, ...]]] = [("agent_id = %s", (agent_id,))]
+        if limit.kind:
+            parts.append(("kind_id = (SELECT id FROM actions_kind WHERE name = %s)", (limit.kind,)))
+        if limit.name is LimitName.OPEN:
+            parts.append((UNSETTLED_SQL, ()))
+        elif limit.name is LimitName.VELOCITY:
+            tripped = "COALESCE((SELECT tripped_at FROM actions_agent WHERE id = %s), %s)"
+            parts += [("created_at > %s", (since,)), (f"created_at > {tripped}", (agent_id, since))]
+        else:
+            parts += [("currency = %s AND created_at > %s", (limit.currency, since)), (COUNTED_SQL, ())]
+        if limit.name is LimitName.PER_SUBJECT_DAY:
+            parts.append(("family = %s", (family,)))
+        return cls(limit, " AND ".join(sql for sql, _ in parts), tuple(one for _, some in parts for one in some))
+
+    def used(self) -> RawSQL:
+        total = _SUM if self.limit.name in SUMS else "COUNT(*)"
+        return self._select(total, BigIntegerField())
+
+    def oldest(self) -> RawSQL:
+        return self._select("MIN(created_at)", DateTimeField())
+
+    def oldest_first(self) -> Iterator[tuple[datetime, int]]:
+        """When each was proposed, and what it counts with."""
+        found = Intent.objects.filter(_sql(self.where, self.values, BooleanField()))
+        counts = _sql(_COUNTS, (), BigIntegerField())
+        rows = found.annotate(counts=counts).order_by("created_at").values_list("created_at", "counts")
+        yield from rows.iterator(chunk_size=500)
+
+    def _select(self, what: str, output: Any) -> RawSQL:
+        return _sql(f"SELECT {what} FROM actions_intent WHERE {self.where}", self.values, output)  # noqa: S608  see above
+
+
+def _sql(text: str, values: tuple[Any, ...], output: Any) -> RawSQL:
+    return RawSQL(text, values, output_field=output)  # noqa: S611  see _Rows
 
 
 # --- judging
@@ -262,10 +271,8 @@ def _with_time(exceeded: Exceeded, agent: Agent, asked: Asked, now: datetime) ->
     limit, adds = exceeded.limit, _adds(exceeded.limit, asked)
     if limit.name not in SUMS or adds > limit.most:
         return exceeded
-    rows = _rows(limit, kinds={asked.kind.name: asked.kind.pk}, family=asked.family, now=now, agent=agent.pk)
-    oldest_first = rows.annotate(counts=_COUNTS).order_by("created_at").values_list("created_at", "counts")
-    too_much = exceeded.used + adds - limit.most
-    return Exceeded(limit, exceeded.used, _when_free(oldest_first.iterator(chunk_size=500), too_much))
+    rows = _Rows.of(limit, agent_id=agent.pk, family=asked.family, now=now)
+    return Exceeded(limit, exceeded.used, _when_free(rows.oldest_first(), exceeded.used + adds - limit.most))
 
 
 def _when_free(oldest_first: Iterable[tuple[datetime, int]], too_much: int) -> datetime | None:
