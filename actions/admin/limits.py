@@ -22,6 +22,7 @@ _HEADS: Final = {
     LimitName.PER_SUBJECT_DAY: "24 hours, one subject",
     LimitName.OPEN: "Unsettled at a time",
 }
+_SIZES: Final[Mapping[str, int]] = {"currency": 4, LimitName.OPEN: 5, "intents": 5, "minutes": 5}
 _TEXTS: Final = [name for name in _HEADS if name != "kind"]
 _VELOCITY: Final = ("intents", "minutes")
 
@@ -111,11 +112,11 @@ class LimitsTable(forms.Widget):
         texts = value if isinstance(value, dict) and "rows" in value else as_texts(value or {})
         shown = [*texts["rows"], *({} for _ in range(_EMPTY_ROWS))]
         return format_html(
-            "<table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
-            "<p>Paused after more than {} proposals in {} minutes.</p>",
+            "<div><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table>"
+            "<p>Paused after more than {} proposals in {} minutes.</p></div>",
             format_html_join("", '<th scope="col">{}</th>', ((head,) for head in _HEADS.values())),
             format_html_join("", "<tr>{}</tr>", ((self._row(f"{name}-{n}", row),) for n, row in enumerate(shown))),
-            *(_input(f"{name}-{part}", part, texts[part]) for part in _VELOCITY),
+            *(_input(f"{name}-{part}", part, texts[part], size=_size(part)) for part in _VELOCITY),
         )
 
     def _row(self, name: str, row: Row) -> SafeString:
@@ -128,16 +129,21 @@ class LimitsTable(forms.Widget):
             _HEADS["kind"],
             format_html_join("", '<option value="{}"{}>{}</option>', options),
         )
-        inputs = ((_input(f"{name}-{cell}", _HEADS[cell], row.get(cell, "")),) for cell in _TEXTS)
+        inputs = ((_input(f"{name}-{cell}", _HEADS[cell], row.get(cell, ""), size=_size(cell)),) for cell in _TEXTS)
         return format_html("{}{}", select, format_html_join("", "<td>{}</td>", inputs))
 
 
-def _input(name: str, label: str, value: str) -> SafeString:
+def _size(cell: str) -> int:
+    return _SIZES.get(cell, 9)
+
+
+def _input(name: str, label: str, value: str, *, size: int) -> SafeString:
     return format_html(
-        '<input type="text" name="{}" value="{}" aria-label="{}" size="12" maxlength="20" autocomplete="off">',
+        '<input type="text" name="{}" value="{}" aria-label="{}" size="{}" maxlength="20" autocomplete="off">',
         name,
         value,
         label,
+        size,
     )
 
 
