@@ -1,6 +1,7 @@
 """One tree of errors with stable codes. The API and the pages map from here, in one place each. Pure."""
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any
 
 
@@ -97,7 +98,23 @@ class AlreadyDone(LandedError):
 
 
 class LimitExceeded(LandedError):
-    code, title = "limit_exceeded", "A limit would be exceeded."
+    """A limit of the agent: `limit` (which one), `remaining` of it (a decimal string, or how many), `resets_at`."""
+
+    code, title = "limit_exceeded", "A limit of this agent would be exceeded; nothing was recorded."
+
+    @property
+    def limit(self) -> Mapping[str, Any] | None:
+        """`name`, and what it is: `amount` and `currency`, or `count` (with `minutes` for a velocity); `kind`."""
+        return self.details.get("limit")
+
+    @property
+    def remaining(self) -> str | int | None:
+        return self.details.get("remaining")
+
+    @property
+    def resets_at(self) -> datetime | None:
+        """When the same proposal fits, if nothing else uses the limit up before; None: not by waiting alone."""
+        return self.details.get("resets_at")
 
 
 class KindPaused(LandedError):

@@ -4,7 +4,7 @@ A pause is two columns of the row that it stops, so the very next claim meets it
 history (django-simple-history); nothing else keeps it.
 """
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Final
@@ -97,6 +97,14 @@ def resume(scope: str, name: str, *, reason: str, person: User, seen: int | None
         row.paused, row.pause_reason = False, ""
         _save(row, person, reason)
         return Changed(row, True, newest(row))
+
+
+def pause_by_program(row: Pausable, *, reason: str, by: str, also: Sequence[str] = ()) -> None:
+    """A program pauses `row`, which its caller holds locked and has found running. `by`: what people read as who it
+    was; `also`: other columns that change with it."""
+    row.paused, row.pause_reason = True, reason
+    row._history_user, row._change_reason = None, by  # type: ignore[union-attr]  # both for django-simple-history
+    row.save(update_fields=["paused", "pause_reason", *also])
 
 
 def _locked(scope: str, name: str) -> Pausable:

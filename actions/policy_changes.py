@@ -5,7 +5,7 @@ Every function looks at unsaved instances and returns sentences for people; empt
 
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Any
 
 import jmespath
@@ -14,9 +14,10 @@ from jmespath.exceptions import JMESPathError
 from jsonschema import Draft202012Validator
 from jsonschema.exceptions import SchemaError
 
+from actions import limit_rules
 from actions.connectors import registry
 from actions.connectors.base import HearsWebhooks
-from actions.models import Downstream, Intent, Kind, LookUp
+from actions.models import Agent, Downstream, Intent, Kind, LookUp
 from actions.statuses import UNSETTLED, Status
 
 Faults = dict[str, list[str]]
@@ -114,6 +115,22 @@ def faults_of_kind(kind: Kind) -> Faults:
     if wrong := _texts_fault(kind.customer_texts):
         found["customer_texts"] = [wrong]
     return found
+
+
+def faults_of_agent(agent: Agent, *, kinds: Iterable[str]) -> Faults:
+    """Field → what is wrong with it, beyond what the fields themselves check. `kinds`: the names there are."""
+    unknown = sorted(limit_rules.kinds_named(agent.limits) - set(kinds))
+    # A limit on a kind that doesn't exist would limit nothing.
+    return {"limits": [f"kinds.{name}: There is no such kind." for name in unknown]} if unknown else {}
+
+
+def refuse_renaming(before: Kind, after: Kind) -> list[str]:
+    """Why a kind can't have another name now: limits of agents name it, and would limit nothing then."""
+    if before.name == after.name:
+        return []
+    limits = Agent.objects.exclude(limits={}).values_list("name", "limits")
+    naming = sorted(name for name, found in limits if before.name in limit_rules.kinds_named(found))
+    return [f"Limits of these agents name it, so its name can't change: {', '.join(naming)}."] if naming else []
 
 
 def _schema_fault(schema: Any) -> str:

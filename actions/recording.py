@@ -1,7 +1,8 @@
 """Records an intent: the only way in, for the HTTP API and in process alike.
 
 The order is fixed: the request key (a replay ends here), validation, policy and limits, the guard. Only a recorded
-intent binds a request key, so that a refused proposal can be mended and sent under the same key.
+intent binds a request key, so that a refused proposal can be mended and sent under the same key. The agent's lock
+(`actions.limits`) therefore comes before the family's.
 """
 
 from dataclasses import dataclass
@@ -11,7 +12,7 @@ from uuid import UUID
 import uuid_utils
 from django.db import IntegrityError, transaction
 
-from actions import leases, money, policy, snapshots, stops, subjects, times, transitions
+from actions import leases, limits, money, policy, snapshots, stops, subjects, times, transitions
 from actions.attempts import open_attempt
 from actions.canonical import canonical, digest, new_salt
 from actions.errors import (
@@ -23,8 +24,11 @@ from actions.errors import (
     KindNotAllowed,
     KindPaused,
     LandedError,
+    LimitExceeded,
     UnsettledDuplicate,
 )
+from actions.limit_rules import LimitName
+from actions.limits import Asked, Exceeded
 from actions.models import (
     Agent,
     DuplicatePolicy,
@@ -63,7 +67,7 @@ def record(
 
     Raises:
         BadIdempotencyKey, KeyReused, KindNotAllowed, AgentPaused, KindPaused, Invalid,
-        UnsettledDuplicate, AlreadyDone. Nothing is recorded then.
+        LimitExceeded, UnsettledDuplicate, AlreadyDone. Nothing is recorded then.
     """
     for key in (request_key, idempotency_key):
         if key is not None and not KEY.fullmatch(key):
@@ -73,7 +77,10 @@ def record(
             return found
         try:
             with transaction.atomic():
-                return Recorded(_record(proposal, agent, request_key, actor, idempotency_key))
+                done = _record(proposal, agent, request_key, actor, idempotency_key)
+            if isinstance(done, Intent):
+                return Recorded(done)
+            raise done
         except LandedError:
             # The very same proposal may have been faster by its other call: then what refused this one is itself.
             if (found := _replay(proposal, agent, request_key)) is None:
@@ -130,7 +137,8 @@ def _payload_differs(proposal: Proposal, intent: Intent) -> tuple[str, ...]:
 
 def _record(
     proposal: Proposal, agent: Agent, request_key: str | None, actor: Actor, idempotency_key: str | None
-) -> Intent:
+) -> Intent | LimitExceeded:
+    """The new intent; or the refusal, when what was written with it has to stay."""
     now = times.now()
     kind = Kind.objects.select_related("downstream").filter(name=proposal.kind).first()
     if kind is None or not (agent.built_in or agent.kinds.filter(pk=kind.pk).exists()):
@@ -147,6 +155,9 @@ def _record(
     repeat_of = _repeat_of(proposal, agent)
     if idempotency_key and Intent.objects.filter(idempotency_key=idempotency_key).exists():
         raise Invalid.field("idempotency_key", "Another intent has this key.")
+    asked = Asked(kind, subjects.family_of(shape.subject), shape.amount_minor, shape.currency)
+    if (exceeded := limits.judge(agent, asked, now=now)) is not None:
+        return _refused(exceeded, agent, request_key)
 
     subjects.lock_family(kind.pk, subjects.family_of(shape.subject))
     blocker = next(iter(subjects.blocking(kind.pk, shape.subject)), None)
@@ -157,7 +168,8 @@ def _record(
         raise AlreadyDone(intent=look_alike)
 
     stopped = stops.applying(kind.pk, subject=shape.subject, payee=shape.payee, customer=shape.customer)
-    holds = _holds(rules, shape, blocker, look_alike, stopped=bool(stopped))
+    unlimited = limits.needs_approval(agent, kind=kind.name, currency=shape.currency)
+    holds = _holds(rules, shape, blocker, look_alike, stopped=bool(stopped), unlimited=unlimited)
     key_id = UUID(str(uuid_utils.uuid7()))
     salt = new_salt()
     intent = Intent(
@@ -210,6 +222,17 @@ def _record(
         reason=Reason.RECORDED,
         now=now,
     )
+
+
+def _refused(exceeded: Exceeded, agent: Agent, request_key: str | None) -> LimitExceeded:
+    """Raises the refusal, which undoes the transaction; returns it for a velocity, whose pause has to stay."""
+    if exceeded.limit.name is not LimitName.VELOCITY:
+        raise limits.refusal(exceeded)
+    # The same call, made twice at once, waited for the agent's lock until its other self was recorded: a replay.
+    if request_key is not None and Intent.objects.filter(agent=agent, request_key=request_key).exists():
+        raise limits.refusal(exceeded)
+    limits.trip(agent, exceeded)
+    return limits.refusal(exceeded)
 
 
 def _record_claimed(intent: Intent, claim_token: str, *, actor: Actor, now: datetime) -> Intent:
@@ -286,11 +309,17 @@ def _look_alike(kind: Kind, shape: Shape, rules: Policy, now: datetime) -> Inten
 
 
 def _holds(
-    rules: Policy, shape: Shape, blocker: Intent | None, look_alike: Intent | None, *, stopped: bool
+    rules: Policy,
+    shape: Shape,
+    blocker: Intent | None,
+    look_alike: Intent | None,
+    *,
+    stopped: bool,
+    unlimited: bool,
 ) -> list[str]:
     """Why it may not be sent before a person approves; codes of `reconciliation`'s review reasons."""
     holds = []
-    if policy.needs_approval(rules, shape.amount_minor, shape.currency):
+    if unlimited or policy.needs_approval(rules, shape.amount_minor, shape.currency):
         holds.append("approval")
     if blocker is not None:
         holds.append("duplicate_proposal")

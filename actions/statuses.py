@@ -34,6 +34,8 @@ class Actor(TextChoices):
 
 SETTLED: Final = frozenset({Status.CONFIRMED, Status.FAILED, Status.CANCELLED})
 UNSETTLED: Final = frozenset(Status) - SETTLED
+# What uses up an agent's limits: everything but what is known to have no effect.
+COUNTED: Final = UNSETTLED | {Status.CONFIRMED}
 # Nothing was sent in these, or everything that was sent is proven not to have arrived.
 NOT_SENT: Final = frozenset({Status.HELD, Status.RECORDED, Status.CANCELLED})
 

@@ -22,7 +22,10 @@ class ReconciliationConfig(AppConfig):
         from reconciliation.reviews import listening  # noqa: PLC0415
 
         hooks.register(
-            transition=listening.on_transition, contradiction=listening.on_contradiction, breaker=incidents.on_breaker
+            transition=listening.on_transition,
+            contradiction=listening.on_contradiction,
+            breaker=incidents.on_breaker,
+            limit=incidents.on_limit,
         )
         triggers.protect(
             triggers.Rule("reconciliation.Check"),

@@ -1,4 +1,5 @@
 """Incidents: what explains many cases at once. One is open per downstream and line, for as long as its breaker is.
+And one per agent that a limit paused, until somebody lets it go on.
 
 While it is open, cases that are there only because nothing could be found out wait for its end in one line of the
 queue, though not past the time when they are due, and what they are due by is put off by as long as it lasted. Then
@@ -11,7 +12,7 @@ from django.db import transaction
 from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from actions.locking import for_change
-from actions.models import Downstream, Intent, Line, LookUp
+from actions.models import Agent, Downstream, Intent, Line, LookUp
 from actions.statuses import Status
 from reconciliation.models import Check, Incident, IncidentKind, Purpose, ReasonCode, Review, ReviewReason
 
@@ -35,6 +36,25 @@ def on_breaker(downstream: Downstream, line: str, is_open: bool, at: datetime) -
         Incident.objects.filter(kind=kind, downstream=downstream, closed_at=None).update(closed_at=at)
 
 
+def on_limit(agent: Agent, limit: str, at: datetime) -> None:
+    """Hears of an agent that was paused by a limit of its own, inside the transaction that pauses it."""
+    Incident.objects.get_or_create(
+        kind=IncidentKind.AGENT, agent=agent, closed_at=None, defaults={"reason": limit, "opened_at": at}
+    )
+
+
+def end_of_agent(agent: Agent, at: datetime) -> int:
+    """The agent goes on: its incident is over."""
+    return Incident.objects.filter(kind=IncidentKind.AGENT, agent=agent, closed_at=None).update(closed_at=at)
+
+
+def _end_of_running(now: datetime) -> int:
+    """The same for whoever was let go on elsewhere: in the admin, or by a policy file."""
+    running = Incident.objects.filter(kind=IncidentKind.AGENT, agent__paused=False, closed_at=None)
+    # In one statement, as it may be paused anew at this moment; and none of it each second when there is nothing.
+    return running.update(closed_at=now) if running.exists() else 0
+
+
 def open_ones() -> QuerySet[Incident]:
     return Incident.objects.select_related("downstream", "agent").filter(closed_at=None).order_by("opened_at", "pk")
 
@@ -45,7 +65,7 @@ def sweep(now: datetime) -> int:
     changed = sum(_gather(incident, now) for incident in open_ones().filter(downstream__isnull=False))
     for incident in Incident.objects.filter(closed_at__isnull=False, rechecked_at=None, downstream__isnull=False):
         changed += _look_again(incident, now)
-    return changed + _let_go(now)
+    return changed + _let_go(now) + _end_of_running(now)
 
 
 def _gather(incident: Incident, now: datetime) -> int:

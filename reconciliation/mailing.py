@@ -13,6 +13,7 @@ import smtplib
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -186,13 +187,18 @@ def body(notices: Sequence[Notice]) -> str:
     )
 
 
+_OF_DOWNSTREAM: Final = "Its cases wait and send no notices of their own."
+_OF_AGENT: Final = "It proposed faster than its limit allows; nothing of it is sent until a supervisor lets it go on."
+
+
 def _about(notice: Notice) -> list[str]:
     if notice.incident is not None:
         about = notice.incident.downstream or notice.incident.agent
         named = f", {about.name}" if about else ""
         since = f"since {notice.incident.opened_at:%Y-%m-%d %H:%M} UTC"
         told = f"{notice.incident.get_kind_display().capitalize()}{named}, {since}."
-        return [told, "Its cases wait and send no notices of their own.", _link(reverse("queue")), ""]
+        follows = _OF_AGENT if notice.incident.agent is not None else _OF_DOWNSTREAM
+        return [told, follows, _link(reverse("queue")), ""]
     assert notice.review is not None
     return [_case(notice.review), _link(reverse("case", args=[notice.review.pk])), ""]
 

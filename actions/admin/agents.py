@@ -9,16 +9,33 @@ from django.http import HttpRequest
 from django.utils.html import format_html
 from django.utils.safestring import SafeString
 
-from actions import times, tokens
+from actions import policy_changes, times, tokens
 from actions.admin.editing import HistoryAdmin, VersionedForm
+from actions.admin.limits import LimitsField
 from actions.admin.read_only import ReadOnlyInline
-from actions.models import Agent, Token
+from actions.models import Agent, Kind, Token
 
 
 class AgentForm(VersionedForm):
+    limits = LimitsField()
+
     class Meta:
         model = Agent
         fields = "__all__"
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        if "limits" in self.fields:
+            table: Any = self.fields["limits"].widget
+            table.kinds = list(Kind.objects.values_list("name", flat=True))
+
+    def clean_limits(self) -> Any:
+        found = self.cleaned_data["limits"]
+        # What the form didn't show stays: no limits at all would be the most dangerous of all defaults.
+        return self.instance.limits if found is None else found
+
+    def faults(self) -> dict[str, list[str]]:
+        return policy_changes.faults_of_agent(self.instance, kinds=Kind.objects.values_list("name", flat=True))
 
 
 class TokenInline(ReadOnlyInline):
@@ -41,11 +58,13 @@ class AgentAdmin(HistoryAdmin):
     fieldsets = [
         (None, {"fields": ["name", "title", "group", "built_in", "seen_version"]}),
         ("What it may do", {"fields": ["kinds", "rate_per_minute", "paused", "pause_reason"]}),
+        ("Limits", {"fields": ["limits", "tripped_at"]}),
     ]
 
     def get_readonly_fields(self, request: HttpRequest, obj: Agent | None = None) -> list[str]:
         # The application's own agent is found by its name.
-        return ["built_in", "name"] if obj is not None and obj.built_in else ["built_in"]
+        fixed = ["built_in", "tripped_at"]
+        return [*fixed, "name"] if obj is not None and obj.built_in else fixed
 
     def get_inlines(self, request: HttpRequest, obj: Agent | None) -> Any:
         return self.inlines if obj is not None else []

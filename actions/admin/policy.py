@@ -161,8 +161,11 @@ class KindForm(VersionedForm):
 
     def faults(self) -> dict[str, list[str]]:
         found = policy_changes.faults_of_kind(self.instance)
-        moved = self.before and policy_changes.refuse_moving(self.before, self.instance)
-        return found | {"downstream": moved} if moved else found
+        if self.before is not None and (moved := policy_changes.refuse_moving(self.before, self.instance)):
+            found["downstream"] = moved
+        if self.before is not None and (named := policy_changes.refuse_renaming(self.before, self.instance)):
+            found["name"] = named
+        return found
 
 
 class KindAdmin(HistoryAdmin):

@@ -7,7 +7,7 @@ from pydantic import BaseModel
 
 from actions.api import problems
 from actions.api.listing import DEFAULT_LIMIT, MAX_LIMIT
-from actions.api.schemas import ClaimBodyIn, ProposalIn, ReportIn
+from actions.api.schemas import ClaimBodyIn, LimitOut, ProposalIn, ReportIn
 from actions.models import Executor
 from actions.statuses import Status
 
@@ -111,11 +111,30 @@ def _links() -> dict[str, Any]:
 _BODY: Final = schema_of(ProposalIn)
 assert _BODY["properties"]["executor"]["enum"] == Executor.values, "the document must name every executor"
 
-RECORD: Final = _operation(
+# What a refusal with limit_exceeded says beside the members that every problem has.
+_EXCEEDED: Final = {
+    "limit": schema_of(LimitOut) | {"description": "With limit_exceeded: which one."},
+    "remaining": {"type": ["string", "integer"], "description": "How much of the limit is left."},
+    "resets_at": {
+        "type": ["string", "null"],
+        "format": "date-time",
+        "description": "When the same proposal fits, if nothing else uses it up; null: not by waiting alone.",
+    },
+}
+
+
+def _with_members(operation: dict[str, Any], status: int, members: dict[str, Any]) -> dict[str, Any]:
+    schema = operation["responses"][status]["content"][problems.MEDIA_TYPE]["schema"]
+    schema["properties"] = schema["properties"] | members
+    return operation
+
+
+_RECORD: Final = _operation(
     (400, 409, 413, 415, 422, 429),
     parameters=[_KEY, _PREFER],
     requestBody={"required": True, "content": {"application/json": {"schema": _BODY}}},
 )
+RECORD: Final = _with_members(_RECORD, 409, _EXCEEDED)
 RECORD["responses"][201] = {"links": _links()}
 
 

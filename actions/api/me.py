@@ -5,11 +5,12 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 from ninja import Router
 
-from actions import rates
+from actions import limit_rules, limits, rates, times
 from actions.api import describing
-from actions.api.answers import json_response
+from actions.api.answers import json_response, time_text
 from actions.api.auth import Bearer, agent_of, token_of
 from actions.api.schemas import AgentOut, KindsOut
+from actions.limits import Standing
 from actions.models import Agent, Executor, Executors, Kind, Scope
 from actions.rates import Bucket
 
@@ -27,9 +28,22 @@ def read_me(request: HttpRequest) -> HttpResponse:
             "group": agent.group or None,
             "paused": agent.paused,
             "scopes": sorted(token.scopes),
-            "limits": {"rate_per_minute": agent.rate_per_minute, "left": _left(agent)},
+            "limits": {"rate_per_minute": agent.rate_per_minute, "left": _left(agent), "set": _limits(agent)},
         }
     )
+
+
+def _limits(agent: Agent) -> list[dict[str, Any]]:
+    return [_standing(one) for one in limits.left(agent, now=times.now())] if agent.limits else []
+
+
+def _standing(one: Standing) -> dict[str, Any]:
+    counted = one.used is not None
+    return limit_rules.as_json(one.limit) | {
+        "used": limit_rules.value_of(one.limit, one.used) if one.used is not None else None,
+        "remaining": limit_rules.value_of(one.limit, one.remaining) if counted else None,
+        "resets_at": time_text(one.resets_at),
+    }
 
 
 def _left(agent: Agent) -> dict[str, int]:

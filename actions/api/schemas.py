@@ -203,9 +203,29 @@ class LeftOut(Schema):
     other: int = Field(description="Everything else; ten times as many.")
 
 
+class LimitOut(Schema):
+    """One limit: an amount (a decimal string) with its currency, or a count."""
+
+    name: Literal["per_action", "per_day", "per_subject_day", "open", "velocity"] = Field(
+        description="velocity: passing it pauses the agent, until a person lets it go on."
+    )
+    kind: str | None = Field(description="Of this kind alone; null: of all its kinds together.")
+    amount: str | None
+    currency: str | None
+    count: int | None
+    minutes: int | None = Field(description="The window of a velocity; sums are over the last 24 hours.")
+
+
+class LimitSetOut(LimitOut):
+    used: str | int | None = Field(description="null: counted for each action, or each subject, by itself.")
+    remaining: str | int | None
+    resets_at: datetime | None = Field(description="When time alone frees some of it next.")
+
+
 class LimitsOut(Schema):
     rate_per_minute: int
     left: LeftOut
+    set: list[LimitSetOut] = Field(description="What was set for this agent, and how much of it is used.")
 
 
 class AgentOut(Schema):

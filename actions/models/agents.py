@@ -1,11 +1,21 @@
 """Who proposes: agents and the tokens that they show."""
 
+from typing import Any
+
+from django.core.exceptions import ValidationError
 from django.core.validators import MinValueValidator
 from django.db import models
 from django.db.models import Q
 from simple_history.models import HistoricalRecords
 
+from actions import limit_rules
+
 from .policy import SLUG, Kind
+
+
+def valid_agent_limits(value: Any) -> None:
+    if found := [f"{path}: {sentence}" if path else sentence for path, sentence in limit_rules.faults(value)]:
+        raise ValidationError(found)
 
 
 class Agent(models.Model):
@@ -22,6 +32,17 @@ class Agent(models.Model):
     kinds = models.ManyToManyField(Kind, blank=True, related_name="agents", help_text="What it may propose.")
     built_in = models.BooleanField(default=False, editable=False)
     rate_per_minute = models.PositiveIntegerField(default=120, validators=[MinValueValidator(1)])
+    limits = models.JSONField(
+        default=dict,
+        blank=True,
+        validators=[valid_agent_limits],
+        help_text="How much it may propose, amounts in minor units. See docs/limits.md.",
+    )
+    tripped_at = models.DateTimeField(
+        null=True,
+        editable=False,
+        help_text="When its velocity paused it last; what it proposed before that doesn't pause it a second time.",
+    )
     paused = models.BooleanField(default=False)
     pause_reason = models.CharField(max_length=200, blank=True)
 

@@ -8,7 +8,7 @@ from django.db.models import F, Q
 
 from actions import money
 from actions.reasons import Reason
-from actions.statuses import SETTLED, TRANSITIONS, UNSETTLED, Actor, Status
+from actions.statuses import COUNTED, SETTLED, TRANSITIONS, UNSETTLED, Actor, Status
 
 from .agents import Agent
 from .history import Chained
@@ -176,6 +176,20 @@ class Intent(models.Model):
                 name="intent_open_family",
                 fields=["kind", "family"],
                 condition=Q(status__in=sorted(UNSETTLED)) | Q(disputed=True),
+            ),
+            models.Index(
+                name="intent_open_of_agent",
+                fields=["agent", "kind"],
+                condition=Q(status__in=sorted(UNSETTLED)),
+            ),
+            # What uses up an agent's limits, with everything that its sum reads.
+            models.Index(
+                name="intent_counted",
+                fields=[
+                    *("agent", "currency", "created_at", "kind"),
+                    *("amount_minor", "settled_amount_minor", "settled_currency"),
+                ],
+                condition=Q(status__in=sorted(COUNTED)) | Q(disputed=True),
             ),
             models.Index(
                 name="intent_open_since",

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from actions import pausing, policy_changes
 from actions.canonical import canonical
 from actions.locking import for_change
-from actions.models import Downstream, Kind
+from actions.models import Agent, Downstream, Kind
 from actions.policy_files.reading import Document, Row
 from actions.policy_files.tables import TABLES, Fault, PolicyRefused, fields_of, nearest
 
@@ -139,7 +139,7 @@ def _change(row: Row, stored: Any, made: _Instances) -> Change:
         elif not of_model.many_to_many:
             setattr(instance, key, made.rows[of_model.related_model._meta.model_name][value])
         after[key] = value
-    made.faults += _faults(row, stored, instance, bad)
+    made.faults += _faults(row, stored, instance, bad, kinds=made.rows["kind"])
     made.rows[row.table][row.name] = instance
     return Change(row.table, row.name, before, after, frozenset(row.values), instance)
 
@@ -156,12 +156,12 @@ def _related(row: Row, key: str, of_model: Any, made: _Instances) -> bool:
     return not unknown
 
 
-def _faults(row: Row, stored: Any, instance: Any, bad: set[str]) -> Iterator[Fault]:
+def _faults(row: Row, stored: Any, instance: Any, bad: set[str], *, kinds: Iterable[str]) -> Iterator[Fault]:
     """As the admin's forms find them; nothing twice, and nothing about fields that could not be read."""
     told = set(bad)
     for found in (
         _of_model(instance, bad),
-        _of_policy(instance),
+        _of_policy(instance, kinds),
         _of_pausing(instance),
         _of_change(stored, instance),
     ):
@@ -189,7 +189,9 @@ def _is_unsaved(instance: Any, name: str) -> bool:
     return related is not None and related.pk is None
 
 
-def _of_policy(instance: Any) -> dict[str, list[str]]:
+def _of_policy(instance: Any, kinds: Iterable[str]) -> dict[str, list[str]]:
+    if isinstance(instance, Agent):
+        return policy_changes.faults_of_agent(instance, kinds=kinds)
     if isinstance(instance, Kind):
         return policy_changes.faults_of_kind(instance)
     if not isinstance(instance, Downstream):

@@ -37,17 +37,20 @@ def _of(change: Change) -> Iterator[str]:
     if change.before is None:
         yield f"{what}: created"
         for name, value in change.after.items():
-            yield from (f"    {path} = {text}" for path, text in _flat(name, _written(name, value)))
+            yield from (f"    {path} = {text}" for path, text in _flat(name, _written(change.table, name, value)))
         return
     yield f"{what}: {'changed' if change.fields else 'unchanged'}"
     for name in change.fields:
-        yield from _difference(name, change.before[name], change.after[name])
+        yield from _difference(change.table, name, change.before[name], change.after[name])
     for name in change.left:
-        yield from (f"    (not in the file) {p} = {t}" for p, t in _flat(name, _written(name, change.after[name])))
+        yield from (
+            f"    (not in the file) {p} = {t}"
+            for p, t in _flat(name, _written(change.table, name, change.after[name]))
+        )
 
 
-def _difference(name: str, before: Any, after: Any) -> Iterator[str]:
-    old, new = dict(_flat(name, _written(name, before))), dict(_flat(name, _written(name, after)))
+def _difference(table: str, name: str, before: Any, after: Any) -> Iterator[str]:
+    old, new = (dict(_flat(name, _written(table, name, value))) for value in (before, after))
     differing = [
         path for path in [*old, *(path for path in new if path not in old)] if old.get(path) != new.get(path)
     ]
@@ -57,8 +60,10 @@ def _difference(name: str, before: Any, after: Any) -> Iterator[str]:
         yield f"    {name}: {visible.plain(repr(before))} → {visible.plain(repr(after))}"
 
 
-def _written(name: str, value: Any) -> Any:
-    found = values.limits_as_written(value) if name == "limits" else value
+def _written(table: str, name: str, value: Any) -> Any:
+    found = value
+    if name == "limits":
+        found = values.agent_limits_as_written(value) if table == "agent" else values.limits_as_written(value)
     return leaks.mask(name, found)
 
 

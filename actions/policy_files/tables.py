@@ -9,7 +9,7 @@ from actions.models import Agent, Downstream, Kind
 
 # In the order in which they are applied: each refers to those before it.
 TABLES: Final[Mapping[str, Any]] = {"downstream": Downstream, "kind": Kind, "agent": Agent}
-_NOT_IN_FILES: Final = {"id", "built_in"}
+_NOT_IN_FILES: Final = {"id", "built_in", "tripped_at"}
 
 
 def fields_of(table: str) -> dict[str, Any]:

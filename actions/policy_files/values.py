@@ -2,13 +2,14 @@
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 from django.db import models
 
 from actions import money
 from actions.canonical import MAX_DEPTH, MAX_INTEGER, BadJson, check_text
+from actions.models import Agent
 
 NONE: Final = "none"  # TOML has no null
 MAX_COUNT: Final = 2_147_483_647  # of an integer column on PostgreSQL
@@ -28,7 +29,7 @@ def read(field: Any, value: Any) -> Any:
     if field.many_to_many:
         return _names(value)
     if field.name == "limits":
-        return _limits(value)
+        return agent_limits(value) if field.model is Agent else _limits(value)
     if isinstance(field, models.JSONField):
         return _json(field, value)
     if isinstance(field, models.BooleanField):
@@ -151,6 +152,35 @@ def _limits(value: Any) -> dict[str, dict[str, int]]:
     return found
 
 
+def agent_limits(value: Any) -> dict[str, Any]:
+    """What `Agent.limits` stores: amounts are strings in the currency itself, here and below each kind."""
+    found = dict(_expect(dict, value, "a table of limits"))
+    problems: list[tuple[str, str]] = []
+    inner: dict[str, Callable[[Any], Any]] = {"amounts": _limits, "kinds": _limits_of_kinds}
+    for key, limit in list(found.items()):
+        try:
+            found[key] = inner.get(key, plain_json)(limit)
+        except BadValue as wrong:
+            problems += [(f"{key}.{path}".rstrip("."), sentence) for path, sentence in wrong.problems]
+    if problems:
+        raise BadValue(*problems)
+    return found
+
+
+def _limits_of_kinds(value: Any) -> dict[str, Any]:
+    found = {}
+    problems: list[tuple[str, str]] = []
+    for kind, limits in _expect(dict, value, "a table of kinds").items():
+        try:
+            # What is narrower for one kind has the same form, but for kinds of its own.
+            found[kind] = agent_limits(limits)
+        except BadValue as wrong:
+            problems += [(f"{kind}.{path}".rstrip("."), sentence) for path, sentence in wrong.problems]
+    if problems:
+        raise BadValue(*problems)
+    return found
+
+
 def limit_to_minor(amount: Any, currency: str) -> int:
     """Like `money.to_minor`, but a limit may be zero. Raises BadAmount, also for what is not a string."""
     if not isinstance(amount, str):
@@ -168,6 +198,16 @@ def limits_as_written(limits: Mapping[str, Mapping[str, int]]) -> dict[str, dict
         currency: {name: _to_text(minor, currency) for name, minor in of_currency.items()}
         for currency, of_currency in limits.items()
     }
+
+
+def agent_limits_as_written(limits: Mapping[str, Any]) -> dict[str, Any]:
+    """The way back, for people."""
+    found = dict(limits)
+    if "amounts" in found:
+        found["amounts"] = limits_as_written(found["amounts"])
+    if "kinds" in found:
+        found["kinds"] = {kind: agent_limits_as_written(narrower) for kind, narrower in found["kinds"].items()}
+    return found
 
 
 def _to_text(minor: int, currency: str) -> str | int:

@@ -1,9 +1,12 @@
 """People at the desk pause agents, kinds and downstreams, and let them go on: supervisors."""
 
 from django.contrib.auth.models import User
+from django.db import transaction
 
-from actions import jobs, pausing
+from actions import jobs, pausing, times
+from actions.models import Agent
 from actions.pausing import Changed
+from reconciliation import incidents
 from reconciliation.reviews import people
 
 
@@ -19,7 +22,10 @@ def resume(scope: str, name: str, *, person: User, reason: str, seen: int | None
     Raises PersonNotAllowed, NotFound, Invalid (`reason`).
     """
     people.must(people.may_supervise(person))
-    done = pausing.resume(scope, name, reason=reason, person=person, seen=seen)
+    with transaction.atomic():
+        done = pausing.resume(scope, name, reason=reason, person=person, seen=seen)
+        if done.changed and isinstance(done.row, Agent):
+            incidents.end_of_agent(done.row, times.now())
     if done.changed:
         jobs.ring_after_commit(jobs.SEND)
     return done

@@ -20,7 +20,7 @@ from actions.statuses import Status
 from reconciliation.reviews import people
 from reconciliation.reviews.bulk.judging import Bulk
 from reconciliation.reviews.bulk.rows import MOST as MOST_AT_ONCE
-from reconciliation.views import csv_out, paging
+from reconciliation.views import agent_limits, csv_out, paging
 from reconciliation.views.frame import DeskRequest, page, show
 from reconciliation.views.paging import Page
 
@@ -257,6 +257,7 @@ def did(request: DeskRequest, scope: str, name: str) -> HttpResponse:
         "name": name,
         "row": row,
         "change": pausing.newest(row) if row.paused else None,
+        "limits": agent_limits.lines(row, now),
         "range": asked,
         "spans": [(key, words) for key, (words, _) in SPANS.items()],
         "own_span": asked.text not in SPANS,

@@ -9,12 +9,12 @@ from typing import Any
 from django.db.models import Count, F, Q, QuerySet, Sum
 from django.http import Http404, HttpResponse
 
-from actions import pausing
-from actions.models import Attempt, Breaker, Downstream, Executor, Intent, Line
+from actions import pausing, times
+from actions.models import Agent, Attempt, Breaker, Downstream, Executor, Intent, Line
 from actions.statuses import Status
 from reconciliation.models import Check, Incident, IncidentKind, Review
 from reconciliation.reviews import people
-from reconciliation.views import paging, words
+from reconciliation.views import agent_limits, paging, words
 from reconciliation.views.frame import DeskRequest, page, show
 from reconciliation.views.paging import Page
 
@@ -106,6 +106,8 @@ def incident(request: DeskRequest, incident_id: int) -> HttpResponse:
     found = Incident.objects.select_related("downstream", "agent").filter(pk=incident_id).first()
     if found is None:
         raise Http404("There is no such incident.")
+    if found.agent is not None:
+        return _of_agent(request, found, found.agent)
     cases, down = waiting(found), found.downstream
     breaker = Breaker.objects.filter(downstream=down, line=_LINES.get(found.kind, ""), opened_at__isnull=False)
     stake = at_stake(cases)
@@ -125,3 +127,17 @@ def incident(request: DeskRequest, incident_id: int) -> HttpResponse:
         "may_pause": people.may_supervise(request.user),
     }
     return show(request, "incident.html", context)
+
+
+def _of_agent(request: DeskRequest, found: Incident, agent: Agent) -> HttpResponse:
+    """An agent that a limit of its own paused: what it may do, and the way on."""
+    context: dict[str, Any] = {
+        "here": "queue",
+        "incident": found,
+        "agent": agent,
+        "change": pausing.newest(agent) if agent.paused else None,
+        "limits": agent_limits.lines(agent, times.now()),
+        "unsent": at_stake(Intent.objects.filter(agent=agent, status__in=(Status.HELD, Status.RECORDED))),
+        "may_pause": people.may_supervise(request.user),
+    }
+    return show(request, "agent_incident.html", context)

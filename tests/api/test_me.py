@@ -17,7 +17,7 @@ def test_an_agent_learns_who_it_is(db: None) -> None:
         "group": "support",
         "paused": False,
         "scopes": ["propose", "read"],
-        "limits": {"rate_per_minute": 7, "left": {"propose": 7, "other": 69}},
+        "limits": {"rate_per_minute": 7, "left": {"propose": 7, "other": 69}, "set": []},
     }
 
 

@@ -162,7 +162,7 @@ def test_what_is_left_is_shown(db: None) -> None:
     for n in range(2):
         api.recorded(subject=f"o-{n}")
     limits = api.get("/me").json()["limits"]
-    assert limits == {"rate_per_minute": 5, "left": {"propose": 3, "other": 49}}
+    assert limits == {"rate_per_minute": 5, "left": {"propose": 3, "other": 49}, "set": []}
 
 
 def test_redis_is_not_asked(db: None, monkeypatch: pytest.MonkeyPatch) -> None:

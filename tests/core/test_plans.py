@@ -11,8 +11,8 @@ from typing import Any
 import pytest
 from django.db import connection
 
-from actions import sweep, times
-from actions.models import Intent
+from actions import limits, sweep, times
+from actions.models import Agent, Intent
 from benchmarks.filling import fill
 from reconciliation import entries, ties
 from reconciliation import sweep as reconciliation_sweep
@@ -53,6 +53,17 @@ def pages_of(path: str) -> Callable[[Intent], Any]:
     return get
 
 
+def limited(intent: Intent) -> None:
+    """Everything that can be counted, for the agent that has the history."""
+    agent = Agent.objects.earliest("pk")
+    every = {"per_day": 1, "per_subject_day": 1}
+    agent.limits = {"open": 9, "velocity": {"intents": 9, "minutes": 9}, "amounts": {"EUR": every}}
+    agent.limits |= {"kinds": {intent.kind.name: {"open": 9, "amounts": {"EUR": every}}}}
+    agent.save()
+    assert limits.judge(agent, limits.Asked(intent.kind, intent.family, 1, "EUR"), now=times.now()) is not None
+    assert len(limits.left(agent, now=times.now())) == 7
+
+
 STEPS: dict[str, Callable[[Intent], Any]] = {
     "the sweep of intents": lambda intent: sweep.sweep(),
     "the sweep of cases": lambda intent: reconciliation_sweep.sweep(),
@@ -61,6 +72,7 @@ STEPS: dict[str, Callable[[Intent], Any]] = {
     "what its page compares": comparing.entries_for,
     "money at stake": lambda intent: open_cases.at_stake(),
     "the next case": lambda intent: claiming.take_next(person=factories.make_person()),
+    "what an agent's limits count": limited,
     "the queue": pages_of("/"),
     "an intent": pages_of("/intents/{intent}/"),
     "intents of a kind": pages_of("/intents/?kind={kind}"),
