@@ -1,6 +1,7 @@
 """The agents' side of Landed: propose an action, wait for what became of it, and never do it twice."""
 
 from landed_client.aclient import AsyncActions, AsyncLanded
+from landed_client.carrying_out import Action, current_action
 from landed_client.client import Actions, Landed
 from landed_client.errors import (
     AlreadyDone,
@@ -21,9 +22,11 @@ from landed_client.errors import (
     Unavailable,
     UnsettledDuplicate,
 )
+from landed_client.guarding import guarded
 from landed_client.intents import Attempt, Claim, Event, Events, Intent, Page, Review
 
 __all__ = [
+    "Action",
     "Actions",
     "AlreadyDone",
     "AsyncActions",
@@ -52,4 +55,6 @@ __all__ = [
     "TooLate",
     "Unavailable",
     "UnsettledDuplicate",
+    "current_action",
+    "guarded",
 ]

@@ -8,6 +8,8 @@ import anyio
 import httpx
 
 from landed_client import outcomes, steps
+from landed_client.carrying_out import Exceptions, Terms
+from landed_client.executing import AsyncExecuting
 from landed_client.filters import Filters
 from landed_client.intents import Claim, Events, Intent, Page
 from landed_client.proposals import Proposing
@@ -72,6 +74,30 @@ class AsyncLanded:
     async def kinds(self) -> list[dict[str, Any]]:
         """The kinds that this agent may propose, with the schemas of their params."""
         return await self._carry_out(steps.kinds(self._setting))
+
+    def executing(
+        self,
+        *,
+        definite: Exceptions = (),
+        not_sent: Exceptions = (),
+        lease_s: int = 30,
+        renew_for: float = 900.0,
+        **proposal: Unpack[Proposing],
+    ) -> AsyncExecuting:
+        """For callers who execute: `async with landed.executing(kind=…, subject=…) as action:`
+
+        Recorded and claimed before the body runs, in one call; reported after it. The body sends with
+        `action.idempotency_key` and may say how it ended (`action.confirmed(external_id=…)`). One that returns
+        without a word is confirmed. One that raises: `definite` exceptions are a refusal, `not_sent` ones mean that
+        nothing left this machine, and after all others, interrupts and cancellation included, it is unknown; the
+        exception goes on in any case. While it runs the lease is renewed to `lease_s` seconds, for `renew_for`
+        seconds at most: a body that hangs becomes unknown too.
+
+        Entering raises what `propose` raises and, where the request key stands for an earlier run's intent,
+        AlreadyDone, Failed, Cancelled, Held or MayHaveHappened; then the body does not run. A report that can't be
+        delivered is logged and kept as `action.unreported`; it never takes the place of the body's own result.
+        """
+        return AsyncExecuting(self, proposal, Terms(definite, not_sent, lease_s, renew_for))
 
     async def _carry_out(self, call: Steps[T]) -> T:
         came: Reply | Lost | None = None
