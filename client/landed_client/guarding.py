@@ -10,6 +10,7 @@ from typing import Any, ParamSpec, TypeVar, cast
 from landed_client.aclient import AsyncLanded
 from landed_client.carrying_out import Action, Exceptions
 from landed_client.client import Landed
+from landed_client.picking import Picker, picker
 from landed_client.proposals import Amount, Proposing
 
 log = logging.getLogger("landed_client")
@@ -40,7 +41,8 @@ def guarded(
 ) -> Callable[[Callable[P, T]], Callable[P, T]]:
     """Carries out the decorated function, sync or async, between a claim and a report; returns what it returns.
 
-    The fields of the proposal are values, or functions of the call's own arguments. `request_key` too: derive it
+    The fields of the proposal are values, or functions of those of the call's arguments that they name: with
+    `subject=lambda order: order` the argument `order` is the subject. `request_key` too: derive it
     from what makes this call this action, and a run after a crash meets its own record instead of doing it again;
     without one each call is a new intent, and what protects is the guard on the subject. `external_id` and `answer`
     read the value for the report. Inside, `current_action().idempotency_key` is the key to send with.
@@ -73,10 +75,6 @@ def guarded(
         "renew_for": renew_for,
     }
 
-    def proposal(args: Any, kwargs: Any) -> Proposing:
-        found = {name: value(*args, **kwargs) if callable(value) else value for name, value in given.items()}
-        return cast(Proposing, {name: value for name, value in found.items() if value is not None})
-
     def finish(action: Action, value: Any) -> None:
         if action.word is None:
             action.confirmed(external_id=_read(external_id, value), answer=_read(answer, value))
@@ -87,9 +85,11 @@ def guarded(
         return _sync(_fit(client, Landed), function)
 
     def _sync(landed: Landed, function: Callable[P, T]) -> Callable[P, T]:
+        pick = picker(function, given)
+
         @functools.wraps(function)
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
-            with landed.executing(**terms, **proposal(args, kwargs)) as action:
+            with landed.executing(**terms, **_proposal(pick, args, kwargs)) as action:
                 value = function(*args, **kwargs)
                 finish(action, value)
             return value
@@ -97,9 +97,11 @@ def guarded(
         return call
 
     def _async(landed: AsyncLanded, function: Callable[P, Awaitable[Any]]) -> Callable[P, Awaitable[Any]]:
+        pick = picker(function, given)
+
         @functools.wraps(function)
         async def call(*args: P.args, **kwargs: P.kwargs) -> Any:
-            async with landed.executing(**terms, **proposal(args, kwargs)) as action:
+            async with landed.executing(**terms, **_proposal(pick, args, kwargs)) as action:
                 value = await function(*args, **kwargs)
                 finish(action, value)
             return value
@@ -113,6 +115,11 @@ def _fit(client: Landed | AsyncLanded, wanted: type[T]) -> T:
     if not isinstance(client, wanted):
         raise TypeError(f"This function needs a client of the class {wanted.__name__}.")
     return client
+
+
+def _proposal(pick: Picker, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> Proposing:
+    found = pick(args, kwargs)
+    return cast(Proposing, {name: value for name, value in found.items() if value is not None})
 
 
 def _read(reader: Callable[[Any], T] | None, value: Any) -> T | None:
