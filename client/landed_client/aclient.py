@@ -120,14 +120,14 @@ class AsyncLanded:
             with anyio.fail_after(request.timeout):
                 async with self._http.stream(**arguments_of(request, self._url)) as response:
                     content = bytearray()
-                    async for part in response.aiter_raw():
+                    async for part in response.aiter_bytes():
                         content += part
                         if len(content) > LARGEST_BODY:
                             return TOO_LARGE
                     return reply_of(response, bytes(content))
         except TimeoutError:
             return TOO_SLOW
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return lost_by(error)
 
 

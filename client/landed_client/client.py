@@ -120,7 +120,7 @@ class Landed:
         try:
             with self._http.stream(**arguments_of(request, self._url)) as response:
                 content = bytearray()
-                for part in response.iter_raw():
+                for part in response.iter_bytes():
                     content += part
                     if len(content) > LARGEST_BODY:
                         return TOO_LARGE
@@ -128,7 +128,7 @@ class Landed:
                     if time.monotonic() > until:
                         return TOO_SLOW
                 return reply_of(response, bytes(content))
-        except httpx.TransportError as error:
+        except httpx.RequestError as error:
             return lost_by(error)
 
 

@@ -54,7 +54,7 @@ def reply_of(response: httpx.Response, content: bytes) -> Reply:
     return Reply(response.status_code, {name.lower(): text for name, text in response.headers.items()}, content)
 
 
-def lost_by(error: httpx.TransportError) -> Lost:
+def lost_by(error: httpx.RequestError) -> Lost:
     """`sent` is False only where no connection came about, so that nothing can have arrived."""
     unsent = isinstance(error, httpx.ConnectError | httpx.ConnectTimeout | httpx.PoolTimeout)
     return Lost(type(error).__name__, sent=not unsent)
