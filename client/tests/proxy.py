@@ -16,7 +16,7 @@ FATES = {
     "cut_answer": 30,
     "delay": 8,
     "bad_gateway": 30,
-    "send_request_twice": 60,
+    "send_request_twice": 40,
     "send_answer_twice": 60,
     "send_another_answer": 30,
 }

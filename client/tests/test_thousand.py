@@ -39,10 +39,12 @@ async def _propose_and_count(server: Server) -> None:
     where = urlsplit(server.base_url)
     upstream = (str(where.hostname), int(where.port or 0))
     setting = Setting(timeout=20, try_timeout=TRY_S, first_pause=0.02, longest_pause=0.5)
-    async with Proxy(upstream, seed=SEED, delay_s=TRY_S + 0.5) as proxy:
-        async with AsyncLanded(f"http://127.0.0.1:{proxy.port}", server.token, setting=setting) as client:
-            turns = asyncio.Semaphore(12)
-            proposed = await asyncio.gather(*(_propose(client, f"bad-line-{n}", turns) for n in range(PROPOSALS)))
+    async with (
+        Proxy(upstream, seed=SEED, delay_s=TRY_S + 0.5) as proxy,
+        AsyncLanded(f"http://127.0.0.1:{proxy.port}", server.token, setting=setting) as client,
+    ):
+        turns = asyncio.Semaphore(12)
+        proposed = await asyncio.gather(*(_propose(client, f"bad-line-{n}", turns) for n in range(PROPOSALS)))
     async with AsyncLanded(server.base_url, server.token) as direct:
         found = await _all_of_the_run(direct)
         keys = [one.intent.request_key for one in proposed[::40] if one.intent]
