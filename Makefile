@@ -4,15 +4,17 @@ VENV   := .venv
 BIN    := $(VENV)/bin
 RUN    := $(VENV)/.run.stamp
 DEV    := $(VENV)/.dev.stamp
+CLIENT := client/.venv
+AGENTS := $(CLIENT)/.dev.stamp
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs screenshots lock clean
+.PHONY: help setup demo test test-client check bench docs screenshots lock clean
 
 help:            ## what there is
-	@grep -hE '^[a-z]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
+	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
 
-setup: $(DEV)    ## make .venv from the lock files
+setup: $(DEV) $(AGENTS)  ## make .venv and client/.venv from the lock files
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(0 if sys.version_info >= (3, 11) else "Landed needs Python 3.11 or newer (make PYTHON=python3.12 …)")'
@@ -27,20 +29,32 @@ $(DEV): requirements/dev.txt $(RUN)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
 	@touch $@
 
+# The client knows nothing of Django, so it is tested where there is none.
+$(AGENTS): client/requirements.txt client/pyproject.toml
+	test -x $(CLIENT)/bin/python || $(PYTHON) -m venv $(CLIENT)
+	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r client/requirements.txt
+	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e client
+	@touch $@
+
 # localstripe, which STRIPE=1 puts beside the sandbox, is a development dependency.
 demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live traffic and faults; STRIPE=1: with refunds by card
 	$(BIN)/python manage.py demo $(if $(STRIPE),--stripe) $(ARGS)
 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(DEV)     ## the suite on SQLite, then what reaches a database (Chromium apart) on PostgreSQL, both real
+test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that, then the client, all real
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --only-database $(ARGS)
+	cd client && .venv/bin/python -m pytest
 
-check: $(DEV)    ## format, lint, types, import rules, migrations, deployment settings
+test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it starts
+	cd client && .venv/bin/python -m pytest $(ARGS)
+
+check: $(DEV) $(AGENTS)  ## format, lint, types, import rules, migrations, deployment settings
 	$(BIN)/ruff format --check .
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+	cd client && .venv/bin/mypy
 	$(BIN)/lint-imports
 	$(BIN)/python manage.py makemigrations --check --dry-run
 	$(BIN)/python -m tests.deploy_check
@@ -57,6 +71,7 @@ screenshots: $(DEV)  ## renew the README's pictures; needs chromium
 lock: $(DEV)     ## renew the lock files (hashes, no addresses); needs uv
 	uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --extra embedded pyproject.toml -o requirements/run.txt
 	uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --extra embedded --group dev -c requirements/run.txt pyproject.toml -o requirements/dev.txt
+	cd client && uv pip compile --upgrade --universal --generate-hashes --no-emit-index-url --no-header --all-extras --group dev pyproject.toml -o requirements.txt
 
 clean:           ## remove .venv and caches
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
+	rm -rf $(VENV) $(CLIENT) .pytest_cache .mypy_cache .ruff_cache .import_linter_cache
