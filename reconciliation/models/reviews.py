@@ -1,5 +1,6 @@
 """The queue: reviews, decisions, comments, incidents."""
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -71,6 +72,9 @@ class Review(models.Model):
     customer_waiting = models.BooleanField(default=False)
     opened_at = models.DateTimeField()
     due_at = models.DateTimeField()
+    stood_still = models.DurationField(
+        default=timedelta(0), help_text="For so long it waited for the end of incidents: it is due so much later."
+    )
     closed_at = models.DateTimeField(null=True)
     closed_how = models.CharField(max_length=20, choices=ClosedHow, blank=True)
     version = models.PositiveIntegerField(default=1)
