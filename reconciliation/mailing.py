@@ -48,6 +48,7 @@ ONE: dict[str, str] = {
     NoticeKind.OVERDUE: "a case is overdue",
     NoticeKind.ESCALATED: "a case is long overdue",
     NoticeKind.HANDED: "a case was handed to you",
+    NoticeKind.VOTE_AGAIN: "your first vote does not count any more",
     NoticeKind.INCIDENT: "an incident has begun",
 }
 MANY: dict[str, str] = {
@@ -56,6 +57,7 @@ MANY: dict[str, str] = {
     NoticeKind.OVERDUE: "{} cases are overdue",
     NoticeKind.ESCALATED: "{} cases are long overdue",
     NoticeKind.HANDED: "{} cases were handed to you",
+    NoticeKind.VOTE_AGAIN: "{} of your first votes do not count any more",
     NoticeKind.INCIDENT: "{} incidents have begun",
 }
 

@@ -157,4 +157,5 @@ class NoticeKind(TextChoices):
     OVERDUE = "overdue", "a case is overdue"
     ESCALATED = "escalated", "a case is long overdue"
     HANDED = "handed", "a case was handed to you"
+    VOTE_AGAIN = "vote_again", "your first vote does not count any more"
     INCIDENT = "incident", "an incident"

@@ -13,7 +13,7 @@ from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from reconciliation import incidents
-from reconciliation.models import Incident, Notice, NoticeKind, ReasonCode, Review, ReviewReason
+from reconciliation.models import Decision, Incident, Notice, NoticeKind, ReasonCode, Review, ReviewReason
 from reconciliation.reviews import stakes
 
 # So many of each sort are written down in one pass of the clock; the next pass goes on.
@@ -25,6 +25,13 @@ _NEW = timedelta(days=1)
 def handed(review: Review, *, to: User, now: datetime) -> None:
     """Somebody was handed a case."""
     put_down(NoticeKind.HANDED, once=f"handed:{review.pk}:{review.version}:{to.pk}", now=now, review=review, to=to)
+
+
+def vote_again(first: Decision, *, by: Decision, now: datetime) -> None:
+    """Whoever gave a first vote hears that it counts no more, unless they did that themselves. `by`: the row that
+    undid or voided it, or the second one."""
+    if first.person is not None and first.person_id != by.person_id:
+        put_down(NoticeKind.VOTE_AGAIN, once=f"vote_again:{by.pk}", now=now, review=first.review, to=first.person)
 
 
 def put_down(

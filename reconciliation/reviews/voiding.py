@@ -11,6 +11,7 @@ from django.db.models import QuerySet
 from actions import history
 from actions.models import Intent
 from reconciliation.models import Choice, Decision, Review
+from reconciliation.reviews import notices
 
 # What people decide; the other choices are rows about an earlier one.
 VOTES = (Choice.CONFIRM, Choice.FAIL, Choice.SEND_AGAIN, Choice.APPROVE, Choice.REJECT, Choice.UPHOLD)
@@ -35,9 +36,18 @@ def about(earlier: Decision, choice: Choice, person: User | None, *, now: dateti
         seen_version=earlier.seen_version,
         payload_digest=earlier.payload_digest,
     )
-    if of_case:
-        return history.append(row, owner=Review, pk=earlier.review_id, at=now)
-    return history.append(row, owner=Intent, pk=earlier.intent_id, at=now)
+    owner, pk = (Review, earlier.review_id) if of_case else (Intent, earlier.intent_id)
+    row = history.append(row, owner=owner, pk=pk, at=now)
+    if choice is not Choice.EFFECT and (first := first_vote(earlier)) is not None:
+        notices.vote_again(first, by=row, now=now)
+    return row
+
+
+def first_vote(row: Decision) -> Decision | None:
+    """The first of two votes that a decision is, or rests on; None for one that a single person makes."""
+    if row.choice == Choice.CORRECT:
+        return None  # a proposal, which somebody refuses
+    return row if row.takes_effect_at is None else row.about
 
 
 def facts_moved(review: Review, digest: str, *, now: datetime) -> None:
