@@ -11,6 +11,7 @@ from reconciliation.forms import MAX_TEXT
 from reconciliation.models import Choice, DecisionReason, EntryRole, LedgerEntry, Review
 from reconciliation.reviews import attaching, orphans, people
 from reconciliation.reviews.orphans import Offer, Seen
+from reconciliation.views import raw
 from reconciliation.views.refusals import Refusal
 
 _FOLLOWS = {
@@ -93,6 +94,7 @@ def context_of(review: Review, person: User, form: EntryForm | None) -> dict[str
     context: dict[str, Any] = {
         "vote": orphans.votes(review).select_related("person", "note", "linked__kind").first(),
         "pending": orphans.waiting().filter(review=review).select_related("person", "note", "linked__kind").first(),
+        "pieces": raw.of_entry(entry),
         "faults": [*history.case_faults(review), *attaching.faults(review.attachments.all())],
     }
     if orphans.blocked(review) or not people.may_decide(person):

@@ -37,7 +37,8 @@ def unwatch(session: SessionBase, decision_id: int) -> None:
 def told(request: HttpRequest) -> list[Decision]:
     """The decisions that can still be taken back. Of those that came to nothing meanwhile it leaves a message, once.
 
-    A first vote is watched until the second person's decision took effect. Three queries at most; none for whoever has decided nothing lately.
+    A first vote is watched until the second person's decision took effect. Three queries at most; none for whoever
+    has decided nothing lately.
     """
     ids: list[int] = request.session.get(_KEY, [])
     if not ids:
@@ -57,7 +58,7 @@ def _became(ids: Collection[int]) -> dict[int, str]:
     """What ended each decision: a row about it, or, of a first vote, one about the second."""
     ended = Decision.objects.filter(Q(about__in=ids) | Q(about__about__in=ids)).exclude(choice__in=pending.CHOICES)
     rows = ended.values_list("about_id", "about__about_id", "choice").order_by("pk")
-    return {pk: choice for about, first, choice in rows for pk in (about, first) if pk in ids}
+    return {pk: choice for about, first, choice in rows for pk in (about, first) if pk is not None and pk in ids}
 
 
 def voided_since(person: User, since: datetime | None) -> list[int]:
@@ -67,7 +68,8 @@ def voided_since(person: User, since: datetime | None) -> list[int]:
     mine = Q(about__person=person) | Q(about__about__person=person)
     ended = Decision.objects.filter(mine, choice__in=_NOTHING, at__gt=since).exclude(person=person)
     rows = ended.order_by("-pk").values_list("about_id", "about__about_id", "about__person")[:_MOST]
-    return [about if owner == person.pk else first for about, first, owner in rows]
+    first_or_own = (about if owner == person.pk else first for about, first, owner in rows)
+    return [pk for pk in first_or_own if pk is not None]
 
 
 def _with_all(found: QuerySet[Decision]) -> QuerySet[Decision]:

@@ -119,9 +119,7 @@ def test_whoever_comes_back_after_a_vote_was_voided_is_told_at_login(world: Worl
     assert "Your first vote" in text_of(page)
 
 
-def test_an_undone_second_vote_needs_both_votes_anew_and_the_first_voter_is_told(
-    world: World, settings: Any
-) -> None:
+def test_an_undone_second_vote_needs_both_votes_anew_and_the_first_voter_is_told(world: World, settings: Any) -> None:
     settings.LANDED_UNDO_S = 15
     intent, review = lost_answer(world, amount=HIGH)
     first, mara = log_in()
