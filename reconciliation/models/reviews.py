@@ -241,9 +241,7 @@ class Comment(Chained):
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
     intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="comments")
-    person = models.ForeignKey(
-        settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="comments"
-    )
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="comments")
     by = models.CharField(max_length=20, blank=True, help_text="Which machine, where no person did: clock, checker.")
     text = models.ForeignKey(Evidence, on_delete=models.PROTECT, related_name="comment_in")
     text_digest = models.CharField(max_length=64)

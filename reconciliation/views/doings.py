@@ -48,6 +48,7 @@ _DID = {
     CommentKind.HANDED: "{who} handed it over to {to}",
     CommentKind.TAKEN: "{who} took it over",
     CommentKind.ATTACHED: "{who} added a file",
+    CommentKind.ERASED: "{who} erased a file for good",
     CommentKind.RAISED: "{who} said that the customer waits",
 }
 

@@ -5,11 +5,10 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import User
 
-from actions import history
 from reconciliation.entering import PressedForm
 from reconciliation.forms import MAX_TEXT
 from reconciliation.models import Choice, DecisionReason, EntryRole, LedgerEntry, Review
-from reconciliation.reviews import attaching, orphans, people
+from reconciliation.reviews import orphans, people, verifying
 from reconciliation.reviews.orphans import Offer, Seen
 from reconciliation.views import raw
 from reconciliation.views.refusals import Refusal
@@ -95,7 +94,7 @@ def context_of(review: Review, person: User, form: EntryForm | None) -> dict[str
         "vote": orphans.votes(review).select_related("person", "note", "linked__kind").first(),
         "pending": orphans.waiting().filter(review=review).select_related("person", "note", "linked__kind").first(),
         "pieces": raw.of_entry(entry),
-        "faults": [*history.case_faults(review), *attaching.faults(review.attachments.all())],
+        "faults": verifying.case_faults(review),
     }
     if orphans.blocked(review) or not people.may_decide(person):
         return context
