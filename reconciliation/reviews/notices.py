@@ -58,7 +58,8 @@ def _cases(now: datetime) -> Iterator[tuple[NoticeKind, QuerySet[Review]]]:
     soon = now + timedelta(seconds=settings.LANDED_DUE_SOON_S)
     late = now - timedelta(seconds=settings.LANDED_ESCALATE_S)
     here = _in_the_queue(now)
-    # A case whose kind has no limit to compare with is worth exactly one limit.
+    # A case whose kind sets no limit for its currency is worth exactly one limit; in a currency that it doesn't even
+    # list, more than one.
     high = Q(stake__gt=stakes.LIMIT) | Exists(_high_value.filter(review=OuterRef("pk")))
     yield NoticeKind.HIGH_VALUE, here.filter(high, opened_at__gt=now - _NEW)
     yield NoticeKind.DUE_SOON, here.filter(due_at__gt=now, due_at__lte=soon)
