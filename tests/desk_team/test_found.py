@@ -286,6 +286,22 @@ def test_a_database_that_is_away_when_a_row_is_read_anew_leaves_it_and_the_rest_
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("when", ["since it was shown", "right after it was read"])
+def test_a_history_as_long_as_it_was_and_another_is_not_what_was_shown(when: str, monkeypatch: Any) -> None:
+    review = make_case()
+    ticked = _ticked(review)
+
+    def rewritten() -> None:
+        Intent.objects.filter(pk=review.intent_id).update(chain_head="f" * 64)
+
+    if when == "since it was shown":
+        rewritten()
+    else:
+        _right_after_reading(monkeypatch, rewritten)
+    (came,) = running.run(Bulk.CHECK, ticked, asked=Asked(note="x"), person=make_person())
+    assert (came.came, came.words) == (running.Came.NOT_DONE, MOVED)
+
+
 # files
 
 
