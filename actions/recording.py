@@ -157,7 +157,8 @@ def _record(
         raise AlreadyDone(intent=look_alike)
 
     stopped = stops.applying(kind.pk, subject=shape.subject, payee=shape.payee, customer=shape.customer)
-    holds = _holds(rules, shape, blocker, look_alike, stopped=bool(stopped))
+    in_question = subjects.being_corrected(kind.pk, shape.subject)
+    holds = _holds(rules, shape, blocker, look_alike, stopped=bool(stopped), in_question=in_question)
     key_id = UUID(str(uuid_utils.uuid7()))
     salt = new_salt()
     intent = Intent(
@@ -286,7 +287,13 @@ def _look_alike(kind: Kind, shape: Shape, rules: Policy, now: datetime) -> Inten
 
 
 def _holds(
-    rules: Policy, shape: Shape, blocker: Intent | None, look_alike: Intent | None, *, stopped: bool
+    rules: Policy,
+    shape: Shape,
+    blocker: Intent | None,
+    look_alike: Intent | None,
+    *,
+    stopped: bool,
+    in_question: bool,
 ) -> list[str]:
     """Why it may not be sent before a person approves; codes of `reconciliation`'s review reasons."""
     holds = []
@@ -298,4 +305,6 @@ def _holds(
         holds.append("look_alike")
     if stopped:
         holds.append("stopped")
+    if in_question:
+        holds.append("contradiction")
     return holds

@@ -144,6 +144,7 @@ def propose(intent_id: UUID, what: Correction, *, person: User, seen: Seen) -> D
         if intent.status == Status.FAILED:
             opening.call_in_question(intent, by=f"person:{person.pk}", seen=[kept], now=now)
         if linked is not None and linked.status == Status.FAILED:
+            # What is proposed from now on is held as well: `subjects.being_corrected`.
             opening.hold_the_unsent(linked, now)
         return row
 
