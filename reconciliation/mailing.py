@@ -157,13 +157,10 @@ def _addresses(notice: Notice) -> list[str]:
     else:
         # Superusers hear of what they have a role for, not of everything.
         wanted = people.SUPERVISE if notice.kind in SUPERVISORS_HEAR else people.DECIDE
-        found = User.objects.with_perm(wanted, backend=_BACKEND, include_superusers=False)
+        found = people.with_perm(wanted, include_superusers=False)
     silent = Preferences.objects.filter(notices=False).values("person")
     listed = found.exclude(email="").exclude(pk__in=silent).order_by("email").values_list("email", flat=True)
     return list(dict.fromkeys(listed))
-
-
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def subject(notices: Sequence[Notice]) -> str:
