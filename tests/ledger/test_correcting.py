@@ -23,7 +23,8 @@ from reconciliation.models import (
     MatchRole,
     Review,
 )
-from reconciliation.reviews import opening, opening_by_hand, overriding
+from reconciliation.reviews import opening, opening_by_hand, overriding, relinking
+from reconciliation.reviews.orphans import planning
 from reconciliation.reviews.overriding import Correction
 from tests import factories
 from tests.api.calling import make_api
@@ -398,3 +399,25 @@ def test_what_is_proposed_while_the_correction_waits_is_held_and_not_refused_and
             opening.close(read(wrong), ClosedHow.DECISION, now=times.now())
     assert read(held).status == Status.HELD, "a person approves it, or not"
     assert api.intent(subject="order-70/line-3").status == Status.RECORDED
+
+
+@pytest.mark.parametrize(
+    ("booked", "fits"),
+    [
+        ({"amount_minor": 5_000, "settled_amount_minor": 5_311, "settled_currency": "USD"}, True),
+        ({"amount_minor": 5_311, "currency": "USD", "settled_amount_minor": 5_000, "settled_currency": "EUR"}, True),
+        ({"amount_minor": 5_000, "currency": ""}, True),
+        ({"amount_minor": 4_999, "settled_amount_minor": 5_001}, False),
+    ],
+)
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_confirmed_one_gets_an_entry_that_shows_its_amount_as_asked_for_or_as_booked(
+    kind: Kind, booked: dict[str, Any], fits: bool, answered: bool
+) -> None:
+    """Whether a correction says so or somebody links it; without a settled amount what was intended counts."""
+    wrong, right = confirmed(kind), confirmed(kind)
+    if not answered:
+        Intent.objects.filter(pk=right.pk).update(settled_amount_minor=None, settled_currency="")
+    entry, right = settled_by(wrong, **booked), read(right)
+    words = "" if fits else "That intent was settled with another amount than this entry shows."
+    assert relinking.against(entry, right, instead_of=wrong) == planning.plan(entry, right)[1] == words
