@@ -203,9 +203,7 @@ def _show(
     context |= correction.proposal_of(intent, person) | handling.context_of(review, person, now)
     if intent is None:
         context |= orphan.context_of(review, person, entry_form)
-        vote = context["vote"]
-        context["waits"] = context["pending"] is not None or (vote is not None and vote.person_id == person.pk)
-    if decisions and review.closed_at is None and not (context["vote"] or context["pending"]):
+    if decisions and review.closed_at is None and not (vote or pending):
         context["asked_again"] = facts.asked_again(review)
     _remember(context, review, person)
     return show(request, "case.html", context, status=refusal.status if refusal else status)

@@ -156,7 +156,7 @@ def holding(review: Review, person: User, now: datetime) -> Holding:
 
 def vote_of(review: Review) -> Decision | None:
     """The first of two votes, while it waits for the second."""
-    return pending.votes(review).select_related("person", "note").first()
+    return pending.votes(review).select_related("person", "note", "linked__kind").first()
 
 
 def asked_again(review: Review) -> Decision | None:
@@ -169,7 +169,8 @@ def asked_again(review: Review) -> Decision | None:
 
 def pending_of(review: Review) -> Decision | None:
     """A decision whose undo window is open."""
-    return pending.waiting().filter(review=review).select_related("person", "note").first()
+    waiting = pending.waiting(pending.CHOICES).filter(review=review)
+    return waiting.select_related("person", "note", "linked__kind").first()
 
 
 def headline(review: Review, last: Decision | None) -> tuple[str, str]:

@@ -91,8 +91,6 @@ def context_of(review: Review, person: User, form: EntryForm | None) -> dict[str
     entry = review.entry
     assert entry is not None
     context: dict[str, Any] = {
-        "vote": orphans.votes(review).select_related("person", "note", "linked__kind").first(),
-        "pending": orphans.waiting().filter(review=review).select_related("person", "note", "linked__kind").first(),
         "pieces": raw.of_entry(entry),
         "faults": verifying.case_faults(review),
     }

@@ -14,7 +14,6 @@ from actions.errors import BadDecision, PersonNotAllowed
 from actions.models import Intent
 from reconciliation.models import Decision, Review, WaitsFor
 from reconciliation.reviews import claiming, commenting, opening_by_hand, pending, waiting
-from reconciliation.reviews import orphans as entries
 from tests import factories
 from tests.desk.steps import again, all_at_once, beside, lease_is_over, log_in, lost_answer, press, read, text_of
 from tests.flow.world import World
@@ -180,7 +179,6 @@ def _acts(review: Review, to: User) -> dict[str, Callable[[User], object]]:
         "take over": lambda who: claiming.take_over(pk, person=who),
         "resume": lambda who: waiting.resume(pk, person=who),
         "undo": lambda who: pending.undo(1, person=who),
-        "undo of an entry": lambda who: entries.undo(1, person=who),
         "open": lambda who: opening_by_hand.open_case(intent_id, person=who, reason="look"),
         "raise": lambda who: opening_by_hand.customer_waits(pk, person=who, waits=True),
         "wait": lambda who: waiting.put_aside(

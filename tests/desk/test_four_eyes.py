@@ -7,7 +7,7 @@ import pytest
 from actions import history
 from actions.models import Intent
 from reconciliation.models import Choice, Decision, Notice, Review
-from reconciliation.reviews import orphans
+from reconciliation.reviews import pending
 from reconciliation.views import watching
 from tests import factories
 from tests.desk.steps import again, log_in, lost_answer, press, read, text_of
@@ -95,7 +95,7 @@ def test_an_undone_second_vote_about_an_entry_is_told_the_same_way(settings: Any
     decide(review, mara, Choice.LINK, intent)
     made = decide(review, rita, Choice.LINK, intent)
     assert made.state == "undo_window"
-    orphans.undo(made.decision.pk, person=rita)
+    pending.undo(made.decision.pk, person=rita)
     assert told_by_mail() == [(review.pk, mara.pk)]
     assert "Both votes are asked for anew." in text_of(again(rita).get(f"/reviews/{review.pk}/"))
     decide(review, rita, Choice.LINK, intent)

@@ -34,6 +34,7 @@ from reconciliation.reviews import (
     notices,
     opening,
     opening_by_hand,
+    pending,
     stakes,
     verifying,
     waiting,
@@ -366,7 +367,7 @@ def test_a_case_that_evidence_closes_leaves_what_was_undone_as_it_is(settings: A
     settings.LANDED_UNDO_S = 60
     review, person = books.orphan(factories.make_kind().downstream), make_person()
     made = books.decide(review, person, Choice.NOT_OURS).decision
-    books.deciding.undo(made.pk, person=person)
+    pending.undo(made.pk, person=person)
     commenting.comment(review.pk, person=person, text="x")
     _explain(review)
     assert orphans.close_case(review.pk)
