@@ -360,7 +360,9 @@ def undo(request: DeskRequest, review_id: int) -> HttpResponse:
         messages.warning(request, refused.message)
     else:
         watching.unwatch(request.session, pk)
-        messages.success(request, "Taken back: nothing was decided. The case is as it was.")
+        second = Decision.objects.filter(pk=pk, about__isnull=False).exists()
+        rest = "Both votes are asked for anew." if second else "The case is as it was."
+        messages.success(request, f"Taken back: nothing was decided. {rest}")
     return _go(request, reverse("case", args=[review_id]))
 
 

@@ -128,7 +128,8 @@ def test_an_undone_second_vote_needs_both_votes_anew_and_the_first_voter_is_told
     vote(second, review)
     assert "any more" not in text_of(first.get("/"))
     row = Decision.objects.get(takes_effect_at__isnull=False)
-    second.post(f"/reviews/{review.pk}/undo/", {"decision": str(row.pk)})
+    page = text_of(second.post(f"/reviews/{review.pk}/undo/", {"decision": str(row.pk)}, follow=True))
+    assert "Taken back: nothing was decided. Both votes are asked for anew." in page
     assert told_by_mail() == [(review.pk, mara.pk)]
     assert "does not count any more: the second person took theirs back" in text_of(first.get("/intents/"))
     assert "any more" not in text_of(first.get("/intents/")), "said once"

@@ -41,7 +41,7 @@ def test_after_ten_wrong_passwords_the_right_one_waits_too_and_the_page_says_so_
     for password in ("wrong", PASSWORD):
         answer = guess(person.username, 1, path=path, password=password)
         assert (answer.status_code, answer["Retry-After"]) == (429, "900")
-        assert "in 15 minutes you can try again" in text_of(answer)
+        assert "in 15 minutes at the latest you can try again" in text_of(answer)
         assert person.username not in text_of(answer)
 
 
