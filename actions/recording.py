@@ -169,7 +169,10 @@ def _record(
 
     stopped = stops.applying(kind.pk, subject=shape.subject, payee=shape.payee, customer=shape.customer)
     unlimited = limits.needs_approval(agent, kind=kind.name, currency=shape.currency)
-    holds = _holds(rules, shape, blocker, look_alike, stopped=bool(stopped), unlimited=unlimited)
+    in_question = subjects.being_corrected(kind.pk, shape.subject)
+    holds = _holds(
+        rules, shape, blocker, look_alike, stopped=bool(stopped), unlimited=unlimited, in_question=in_question
+    )
     key_id = UUID(str(uuid_utils.uuid7()))
     salt = new_salt()
     intent = Intent(
@@ -316,6 +319,7 @@ def _holds(
     *,
     stopped: bool,
     unlimited: bool,
+    in_question: bool,
 ) -> list[str]:
     """Why it may not be sent before a person approves; codes of `reconciliation`'s review reasons."""
     holds = []
@@ -327,4 +331,6 @@ def _holds(
         holds.append("look_alike")
     if stopped:
         holds.append("stopped")
+    if in_question:
+        holds.append("contradiction")
     return holds

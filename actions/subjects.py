@@ -65,6 +65,16 @@ def related(one: str, other: str) -> bool:
     return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
+def being_corrected(kind_id: int, subject: str) -> bool:
+    """Whether somebody has proposed that an intent of the subject's family, which counts as failed, was done after
+    all, by an entry that settled another one; and nobody has agreed or refused yet. Hold `lock_family` while acting
+    on the answer."""
+    # Read through the reverse relation: what people decide is another app's.
+    proposed = {"named_by__choice": "correct", "named_by__about": None, "named_by__followed_by": None}
+    named = Intent.objects.filter(kind_id=kind_id, family=family_of(subject), status=Status.FAILED, **proposed)
+    return any(related(found, subject) for found in named.values_list("subject", flat=True))
+
+
 def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> list[Intent]:
     """The intents of the subject's family that keep another one from being sent, oldest first.
 

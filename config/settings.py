@@ -1,5 +1,6 @@
 """Settings, all of them from the environment. `boot.py` refuses what is unsafe outside the demo."""
 
+from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,7 @@ INSTALLED_APPS = [
     "django_rq",
     "simple_history",
     "ninja",
+    "axes",
 ]
 
 MIDDLEWARE = [
@@ -50,6 +52,7 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "simple_history.middleware.HistoryRequestMiddleware",
+    "axes.middleware.AxesMiddleware",
 ]
 
 ROOT_URLCONF = "config.urls"
@@ -123,6 +126,24 @@ LOGIN_REDIRECT_URL = "queue"
 LOGOUT_REDIRECT_URL = "login"
 if MODE == "test":
     PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]  # hundreds of logins, nothing to guard
+# The first refuses whoever has to wait (django-axes); the second looks at the password.
+AUTHENTICATION_BACKENDS = ["axes.backends.AxesStandaloneBackend", "django.contrib.auth.backends.ModelBackend"]
+# After so many wrong passwords for one name from one address both together wait, at the desk and in the admin.
+AXES_FAILURE_LIMIT = 10
+AXES_COOLOFF_TIME = timedelta(minutes=15)
+AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
+# Trying again meanwhile makes nobody wait longer; getting in begins anew.
+AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
+AXES_RESET_ON_SUCCESS = True
+AXES_LOCKOUT_CALLABLE = "config.throttling.wait"
+AXES_CLIENT_IP_CALLABLE = "config.throttling.client_address"
+AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
+# What is stored is there to count, not to be looked at.
+AXES_DISABLE_ACCESS_LOG = True
+AXES_ENABLE_ADMIN = False
+AXES_VERBOSE = False
+# So many proxies of one's own stand in front and add to X-Forwarded-For; 0: what it says is anybody's word.
+LANDED_TRUSTED_PROXIES = env.int("LANDED_TRUSTED_PROXIES", 0)
 AUTH_PASSWORD_VALIDATORS = [
     {"NAME": "django.contrib.auth.password_validation.MinimumLengthValidator", "OPTIONS": {"min_length": 10}},
     {"NAME": "django.contrib.auth.password_validation.CommonPasswordValidator"},
@@ -218,5 +239,6 @@ LOGGING = {
     "formatters": {"line": {"format": "%(asctime)s %(levelname)s %(name)s %(message)s"}},
     "handlers": {"console": {"class": "logging.StreamHandler", "formatter": "line"}},
     "root": {"handlers": ["console"], "level": env.str("LOG_LEVEL", "INFO")},
-    "loggers": {"rq": {"level": "WARNING"}},
+    # Of logins: who has to wait, and wrong passwords, names and addresses masked.
+    "loggers": {"rq": {"level": "WARNING"}, "axes": {"level": "WARNING"}},
 }

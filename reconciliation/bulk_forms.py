@@ -34,8 +34,7 @@ _REASONS = (DecisionReason.NOT_JUSTIFIED, DecisionReason.SUSPECTED_FRAUD, Decisi
 
 def deciders() -> QuerySet[User]:
     """Whoever may decide cases."""
-    may = User.objects.with_perm(people.DECIDE) | User.objects.with_perm(people.SUPERVISE)
-    return may.filter(is_active=True).order_by("first_name", "username").distinct()
+    return people.deciders().order_by("first_name", "username")
 
 
 class _Person(_Choice):

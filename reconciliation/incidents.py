@@ -15,6 +15,7 @@ from actions.locking import for_change
 from actions.models import Agent, Downstream, Intent, Line, LookUp
 from actions.statuses import Status
 from reconciliation.models import Check, Incident, IncidentKind, Purpose, ReasonCode, Review, ReviewReason
+from reconciliation.reviews import deadlines
 
 _KINDS = {Line.SENDING: IncidentKind.SENDING, Line.LOOKING: IncidentKind.BOOKS}
 _BATCH = 500
@@ -139,8 +140,9 @@ def _release(review_id: int, now: datetime) -> bool:
         still = (
             Incident.objects.filter(downstream=incident.downstream_id, closed_at=None).order_by("opened_at").first()
         )
-        stood_still = incident.closed_at - max(incident.opened_at, review.opened_at)
-        review.incident, review.due_at = still, review.due_at + max(stood_still, timedelta(0))
+        stood_still = deadlines.stood_still(review, incident, until=incident.closed_at)
+        review.incident, review.due_at = still, review.due_at + stood_still
+        review.stood_still += stood_still
         review.version += 1
-        review.save(update_fields=["incident", "due_at", "version"])
+        review.save(update_fields=["incident", "due_at", "stood_still", "version"])
     return True

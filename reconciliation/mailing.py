@@ -49,6 +49,7 @@ ONE: dict[str, str] = {
     NoticeKind.OVERDUE: "a case is overdue",
     NoticeKind.ESCALATED: "a case is long overdue",
     NoticeKind.HANDED: "a case was handed to you",
+    NoticeKind.VOTE_AGAIN: "your first vote does not count any more",
     NoticeKind.INCIDENT: "an incident has begun",
 }
 MANY: dict[str, str] = {
@@ -57,6 +58,7 @@ MANY: dict[str, str] = {
     NoticeKind.OVERDUE: "{} cases are overdue",
     NoticeKind.ESCALATED: "{} cases are long overdue",
     NoticeKind.HANDED: "{} cases were handed to you",
+    NoticeKind.VOTE_AGAIN: "{} of your first votes do not count any more",
     NoticeKind.INCIDENT: "{} incidents have begun",
 }
 
@@ -156,13 +158,10 @@ def _addresses(notice: Notice) -> list[str]:
     else:
         # Superusers hear of what they have a role for, not of everything.
         wanted = people.SUPERVISE if notice.kind in SUPERVISORS_HEAR else people.DECIDE
-        found = User.objects.with_perm(wanted, backend=_BACKEND, include_superusers=False)
+        found = people.with_perm(wanted, include_superusers=False)
     silent = Preferences.objects.filter(notices=False).values("person")
     listed = found.exclude(email="").exclude(pk__in=silent).order_by("email").values_list("email", flat=True)
     return list(dict.fromkeys(listed))
-
-
-_BACKEND = "django.contrib.auth.backends.ModelBackend"
 
 
 def subject(notices: Sequence[Notice]) -> str:

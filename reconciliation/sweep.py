@@ -55,12 +55,8 @@ def _apply_deliveries(now: datetime) -> int:
 
 
 def _take_effect(now: datetime) -> int:
-    due = pending.waiting().filter(takes_effect_at__lte=now).order_by("takes_effect_at", "pk")
-    changed = 0
-    for pk in list(due.values_list("pk", flat=True)[:BATCH]):
-        # False: somebody else's sweep was faster, or the person took it back.
-        changed += _safely(pending.take_effect, pk)
-    return changed
+    # False: somebody else's sweep was faster, or the person took it back.
+    return sum(_safely(pending.take_effect, pk) for pk in pending.due(now, limit=BATCH))
 
 
 def _safely(act: Callable[[Any], int], pk: object) -> int:

@@ -132,7 +132,17 @@ class CommentKind(TextChoices):
     HANDED = "handed", "handed it over"
     TAKEN = "taken", "took it over"
     ATTACHED = "attached", "added a file"
+    ERASED = "erased", "erased a file"
     RAISED = "raised", "said that the customer waits"
+
+
+class ErasedFor(TextChoices):
+    """Why a file was erased: in fixed words, as what is erased about people must not come back as a reason."""
+
+    NOT_NEEDED = "not_needed", "It holds more about people than the case needs"
+    ASKED = "asked", "The person it is about asked for it"
+    WRONG_FILE = "wrong_file", "It was added by mistake"
+    TIME_IS_OVER = "time_is_over", "The time to keep it is over"
 
 
 class AfterDeciding(TextChoices):
@@ -157,4 +167,5 @@ class NoticeKind(TextChoices):
     OVERDUE = "overdue", "a case is overdue"
     ESCALATED = "escalated", "a case is long overdue"
     HANDED = "handed", "a case was handed to you"
+    VOTE_AGAIN = "vote_again", "your first vote does not count any more"
     INCIDENT = "incident", "an incident"

@@ -141,11 +141,14 @@ class IntentAdmin(ReadOnlyAdmin):
 
     @admin.display(description="history")
     def chain(self, intent: Intent) -> SafeString:
-        faults = history.faults(intent)
+        faults = self.history_faults(intent)
         if not faults:
             return format_html("Holds: all {} links are as they were written.", intent.chain_length)
         wrong = format_html_join("", "<li>{}</li>", ((fault,) for fault in faults))
         return format_html('<strong class="errornote">It was tampered with:</strong><ul>{}</ul>', wrong)
+
+    def history_faults(self, intent: Intent) -> list[str]:
+        return history.faults(intent)
 
     def get_search_results(
         self, request: HttpRequest, queryset: QuerySet[Intent], search_term: str

@@ -9,6 +9,7 @@ from django.http import HttpRequest
 from actions.admin import shown
 from actions.admin.read_only import ReadOnlyAdmin
 from reconciliation.models import Attachment, Notice, Preferences
+from reconciliation.reviews import attaching
 
 
 class AttachmentAdmin(ReadOnlyAdmin):
@@ -27,7 +28,12 @@ class AttachmentAdmin(ReadOnlyAdmin):
         "digest",
         "at",
         "erased_at",
+        "as_added",
     ]
+
+    @admin.display(description="is it what was added?")
+    def as_added(self, row: Attachment) -> str:
+        return attaching.fault(row) or "Yes."
 
     def get_queryset(self, request: HttpRequest) -> QuerySet[Any]:
         return super().get_queryset(request).defer("content")

@@ -22,12 +22,15 @@ from reconciliation.admin.notes import NoteForm, store_note
 from reconciliation.admin.queue import CommentInline, DecisionOfIntentInline, ReviewInline
 from reconciliation.correction_form import AgreeForm, CorrectionForm, RefuseForm, entries_of
 from reconciliation.models import Check, Decision
-from reconciliation.reviews import overriding
+from reconciliation.reviews import overriding, verifying
 from reconciliation.reviews.overriding import OTHER
 
 
 class WholeIntentAdmin(IntentAdmin):
     inlines = [*IntentAdmin.inlines, CheckInline, MatchInline, ReviewInline, DecisionOfIntentInline, CommentInline]
+
+    def history_faults(self, intent: Intent) -> list[str]:
+        return verifying.intent_faults(intent)
 
     def get_urls(self) -> list[URLPattern]:
         wrap = self.admin_site.admin_view

@@ -55,7 +55,7 @@ class DecisionOfIntentInline(DecisionInline):
 class CommentInline(ReadOnlyInline):
     model = Comment
     related = ("person", "text")
-    fields = ["person", columns.comment, "at"]
+    fields = ["person", "by", columns.comment, "at"]
     ordering = ["id"]
 
 
@@ -141,13 +141,14 @@ class DecisionAdmin(ReadOnlyAdmin):
 
 
 class CommentAdmin(ReadOnlyAdmin):
-    list_display = ["id", shown.link_to("review"), shown.link_to("intent"), "person", "at"]
+    list_display = ["id", shown.link_to("review"), shown.link_to("intent"), "person", "by", "at"]
     list_select_related = ["person"]
     search_fields = ["=intent__id", "=intent__subject", "=person__username"]
     fields = [
         shown.link_to("review"),
         shown.link_to("intent"),
         "person",
+        "by",
         columns.comment,
         "at",
         "position",

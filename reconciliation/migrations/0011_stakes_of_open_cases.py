@@ -22,8 +22,11 @@ def give(apps, schema_editor):
 
 
 def _stake(review, limits):
-    """By the lowest of the limits for its currency; without any it is worth just one limit."""
-    above = [one.get(review.currency, {}).get('review_above') for one in limits]
+    """By the lowest of the limits for its currency; without any it is worth just one limit, and more than one in a
+    currency that nobody lists."""
+    above = [one[review.currency].get('review_above') for one in limits if review.currency in one]
+    if not above:
+        return 1001
     known = [limit for limit in above if limit is not None]
     return min(abs(review.amount_minor) * 1000 // max(min(known), 1), 10**12) if known else 1000
 

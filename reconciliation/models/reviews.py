@@ -1,5 +1,6 @@
 """The queue: reviews, decisions, comments, incidents."""
 
+from datetime import timedelta
 from typing import ClassVar
 
 from django.conf import settings
@@ -71,6 +72,9 @@ class Review(models.Model):
     customer_waiting = models.BooleanField(default=False)
     opened_at = models.DateTimeField()
     due_at = models.DateTimeField()
+    stood_still = models.DurationField(
+        default=timedelta(0), help_text="For so long it waited for the end of incidents: it is due so much later."
+    )
     closed_at = models.DateTimeField(null=True)
     closed_how = models.CharField(max_length=20, choices=ClosedHow, blank=True)
     version = models.PositiveIntegerField(default=1)
@@ -232,11 +236,13 @@ class Decision(Chained):
 
 
 class Comment(Chained):
-    """What a person said, or did with the case itself. For colleagues only; agents never see it."""
+    """What a person said, or did with the case itself, or a machine in nobody's name. For colleagues only; agents
+    never see it."""
 
     review = models.ForeignKey(Review, on_delete=models.PROTECT, related_name="comments")
     intent = models.ForeignKey(Intent, null=True, on_delete=models.PROTECT, related_name="comments")
-    person = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.PROTECT, related_name="comments")
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.PROTECT, related_name="comments")
+    by = models.CharField(max_length=20, blank=True, help_text="Which machine, where no person did: clock, checker.")
     text = models.ForeignKey(Evidence, on_delete=models.PROTECT, related_name="comment_in")
     text_digest = models.CharField(max_length=64)
     kind = models.CharField(max_length=10, choices=CommentKind, blank=True)
@@ -245,14 +251,14 @@ class Comment(Chained):
         null=True,
         on_delete=models.PROTECT,
         related_name="named_in_comments",
-        help_text="To whom it was handed.",
+        help_text="To whom it was handed, or came back.",
     )
     attachment = models.ForeignKey(
         "Attachment", null=True, on_delete=models.PROTECT, related_name="comments", help_text="What was added."
     )
 
     CHAINED = ("review_id", "intent_id", "person_id", "text_id", "text_digest")
-    CHAINED_IF_SET = ("kind", "to_id", "attachment_id")
+    CHAINED_IF_SET = ("kind", "to_id", "attachment_id", "by")
 
     class Meta:
         ordering = ["id"]
@@ -264,6 +270,10 @@ class Comment(Chained):
                 name="comment_position_once_orphan",
                 fields=["review", "position"],
                 condition=Q(intent__isnull=True),
+            ),
+            models.CheckConstraint(
+                name="comment_by_person_or_machine",
+                condition=Q(person__isnull=False, by="") | (Q(person__isnull=True) & ~Q(by="")),
             ),
             models.CheckConstraint(name="comment_kind_valid", condition=Q(kind="") | Q(kind__in=CommentKind.values)),
         ]

@@ -6,6 +6,7 @@ kind of file that belongs here is refused by what it contains, whatever it is ca
 
 import hashlib
 import re
+from collections.abc import Mapping
 
 from django.contrib.auth.models import User
 from django.db import transaction
@@ -14,8 +15,9 @@ from django.db.models import QuerySet
 from actions import times
 from actions.errors import Invalid, NotFound
 from actions.locking import for_change
+from actions.models import Intent
 from actions.redaction import redact
-from reconciliation.models import Attachment, Comment, CommentKind, Review
+from reconciliation.models import Attachment, Comment, CommentKind, ErasedFor, Review
 from reconciliation.reviews import commenting, people
 
 MOST_BYTES, MOST_FILES = 5_000_000, 10
@@ -103,43 +105,63 @@ def _words(row: Attachment) -> str:
 
 
 def fault(row: Attachment) -> str:
-    """Why its bytes are not what was added; empty when they are. For one that is not erased."""
-    return _fault(
-        row, Comment.objects.filter(attachment=row, kind=CommentKind.ATTACHED).select_related("text").first()
-    )
+    """Why it is not what was added, or not what history says was erased; empty when all fits."""
+    return _fault(row, _told(Comment.objects.filter(attachment=row)))
 
 
-def _fault(row: Attachment, said: Comment | None) -> str:
-    """`said`: the row of history that names the file."""
+_Told = Mapping[tuple[int, str], Comment]
+
+
+def _told(comments: QuerySet[Comment]) -> _Told:
+    """The rows of history that name files, by file and by what they say of it."""
+    rows = comments.filter(attachment__isnull=False).select_related("text").order_by("-pk")
+    return {(row.attachment_id or 0, row.kind): row for row in rows}
+
+
+def _fault(row: Attachment, told: _Told) -> str:
+    if not _names(told.get((row.pk, CommentKind.ATTACHED)), row):
+        return "The history of this case names another file than this one."
+    if row.erased_at is not None:
+        erased = _names(told.get((row.pk, CommentKind.ERASED)), row)
+        return "" if erased else "Its bytes are gone, and nobody is on record as having erased them."
     if hashlib.sha256(row.content or b"").hexdigest() != row.digest:
         return "Its bytes are not those that were added: their digest is another one."
-    if said is None or (said.text.erased_at is None and row.digest not in said.text.text):
-        return "The history of this case names another file than this one."
     return ""
 
 
-def faults(rows: QuerySet[Attachment]) -> list[str]:
-    """What is wrong with files, for the check of a history; empty when those that are not erased are as they were
-    added. Two queries; one file at a time, as they are large."""
-    told = Comment.objects.filter(attachment__in=rows.values("pk"), kind=CommentKind.ATTACHED).select_related("text")
-    said = {row.attachment_id: row for row in told.order_by("-pk")}
-    kept = rows.filter(erased_at=None).order_by("pk").iterator(chunk_size=1)
-    found = [(row.pk, _fault(row, said.get(row.pk))) for row in kept]
-    return [f"attachment {pk}: {why}" for pk, why in found if why]
+def _names(said: Comment | None, row: Attachment) -> bool:
+    return said is not None and (said.text.erased_at is not None or row.digest in said.text.text)
 
 
-def erase(attachment_id: int, *, person: User) -> Attachment:
-    """Erases the bytes for good; name, size and digest stay, and the case says who did it. Administrators. Raises
-    PersonNotAllowed, NotFound."""
+def faults(**of: Intent | Review) -> list[str]:
+    """What is wrong with the files of an intent or a case, for the check of its history: bytes that are not those
+    that were added, and files that are gone without a word of who erased them.
+
+    Two queries; one file at a time, as they are large.
+    """
+    told = _told(Comment.objects.filter(**of))
+    found: dict[int, str] = {}
+    for row in Attachment.objects.filter(**of).order_by("pk").iterator(chunk_size=1):
+        found[row.pk] = _fault(row, told)
+    gone = {pk: "It is gone, row and all." for pk, _ in told if pk not in found}
+    return [f"attachment {pk}: {why}" for pk, why in sorted({**found, **gone}.items()) if why]
+
+
+def erase(attachment_id: int, *, person: User, reason: str) -> Attachment:
+    """Erases the bytes for good; name, size and digest stay, and the case says who did it and why (`reason`: one of
+    `ErasedFor`). Administrators. Raises Invalid (reason), PersonNotAllowed, NotFound."""
     people.must(person.has_perm(ERASE))
+    if reason not in ErasedFor.values:
+        raise Invalid.field("reason", "Say why it is erased.")
     with transaction.atomic():
         review = commenting.locked(_case_of(attachment_id))
         row = for_change(Attachment).get(pk=attachment_id)
         if row.erased_at is None:
             row.content, row.erased_at = None, times.now()
             row.save(update_fields=["content", "erased_at"])
-            # In words alone: the row that names the file is the one that says what was added.
-            commenting.say(review, person=person, text=f"Erased the bytes of a file for good:\n{_words(row)}")
+            # Not the name, which may be about somebody.
+            text = f"{ErasedFor(reason).label}.\n{row.size} bytes, SHA-256 {row.digest}"
+            commenting.say(review, person=person, text=text, kind=CommentKind.ERASED, attachment=row)
     return row
 
 

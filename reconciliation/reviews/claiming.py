@@ -14,6 +14,7 @@ from django.db.models import Exists, F, OuterRef, Q, QuerySet
 
 from actions import times
 from actions.errors import BadDecision, Invalid, NotFound, ReviewClosed, ReviewHeld
+from actions.locking import for_change
 from reconciliation.models import Choice, ClosedHow, CommentKind, Decision, Review
 from reconciliation.reviews import commenting, notices, pending, people, returning
 
@@ -53,9 +54,13 @@ def claim(review_id: int, *, person: User) -> Review:
     now = times.now()
     free = Q(holder=None) | Q(holder=person) | Q(lease_until__lt=now) | Q(lease_until=None)
     whose = (Q(owner=None) | Q(owner=person)) & ~Exists(_first_votes(person).filter(review=OuterRef("pk")))
-    if Review.objects.filter(free & whose, pk=review_id, closed_at__isnull=True).update(
-        holder=person, lease_until=now + LEASE, version=F("version") + 1
-    ):
+    with transaction.atomic():
+        # Waited for before the UPDATE: on PostgreSQL one that waits itself knows no vote that was given meanwhile.
+        for_change(Review).filter(pk=review_id).values_list("pk").first()
+        claimed = Review.objects.filter(free & whose, pk=review_id, closed_at__isnull=True).update(
+            holder=person, lease_until=now + LEASE, version=F("version") + 1
+        )
+    if claimed:
         return Review.objects.select_related("intent", "holder", "owner").get(pk=review_id)
     if _first_votes(person).filter(review=review_id, review__closed_at=None).exists():
         raise BadDecision(YOU_VOTED)

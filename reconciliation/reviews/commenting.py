@@ -38,14 +38,15 @@ def locked(review_id: int, *, version: int | None = None) -> Review:
 def say(
     review: Review,
     *,
-    person: User,
+    person: User | None = None,
+    by: str = "",
     text: str,
     kind: CommentKind | None = None,
     to: User | None = None,
     attachment: Attachment | None = None,
-    source: str = "",
 ) -> Comment:
-    """Writes it into the history of a case that `locked` gave. `source`: a machine that wrote it in their name.
+    """Writes it into the history of a case that `locked` gave: what a person says, or a machine (`by`: clock,
+    checker).
 
     Raises Invalid for an empty or overlong text.
     """
@@ -56,7 +57,7 @@ def say(
     kept = evidence.store(
         intent_id=review.intent_id,
         kind=EvidenceKind.NOTE,
-        source=source or f"person:{person.pk}",
+        source=f"person:{person.pk}" if person is not None else by,
         content=text,
         now=now,
     )
@@ -64,6 +65,7 @@ def say(
         review=review,
         intent_id=review.intent_id,
         person=person,
+        by=by,
         text=kept,
         text_digest=kept.digest,
         kind=kind or "",

@@ -1,5 +1,5 @@
-"""When a case is due: as its policy said when it was opened. The one place that knows, for opening it and for coming
-back to it, because no column keeps it while the case waits."""
+"""When a case is due: as its policy said when it was opened, and later by what it stood still for outages. The one
+place that knows, for opening it and for coming back to it, because no column keeps it while the case waits."""
 
 from datetime import datetime, timedelta
 
@@ -7,7 +7,7 @@ from django.db.models import Min
 
 from actions import policy
 from actions.models import Intent, Kind
-from reconciliation.models import LedgerEntry, Purpose, Review
+from reconciliation.models import Incident, LedgerEntry, Purpose, Review
 
 # Where its downstream has no kind that says it.
 _OF_ENTRY = timedelta(hours=4)
@@ -30,13 +30,17 @@ def before_expiry(intent: Intent, due_at: datetime) -> datetime:
 
 
 def of(review: Review) -> datetime:
-    """Of an open case, as if it had never waited. An outage that it stood still for is not added again: that errs
-    towards being looked at earlier."""
+    """Of an open case, as if nobody had ever put it aside. What it stood still for an outage counts all the same."""
     if review.intent is None:
         assert review.entry is not None
         return for_entry(review.entry, opened_at=review.opened_at)
-    found = for_intent(review.intent, opened_at=review.opened_at)
+    found = for_intent(review.intent, opened_at=review.opened_at) + review.stood_still
     return before_expiry(review.intent, found) if review.purpose == Purpose.APPROVAL else found
+
+
+def stood_still(review: Review, incident: Incident, *, until: datetime) -> timedelta:
+    """For how long a case that waits for the end of an incident has stood still, until then."""
+    return max(until - max(incident.opened_at, review.opened_at), timedelta(0))
 
 
 def brought_forward(review: Review, now: datetime) -> datetime:

@@ -13,7 +13,7 @@ from django.db.models import CharField, Exists, F, OuterRef, Q, QuerySet, Value
 from django.db.models.functions import Cast, Concat
 
 from reconciliation import incidents
-from reconciliation.models import Incident, Notice, NoticeKind, ReasonCode, Review, ReviewReason
+from reconciliation.models import Decision, Incident, Notice, NoticeKind, ReasonCode, Review, ReviewReason
 from reconciliation.reviews import stakes
 
 # So many of each sort are written down in one pass of the clock; the next pass goes on.
@@ -25,6 +25,13 @@ _NEW = timedelta(days=1)
 def handed(review: Review, *, to: User, now: datetime) -> None:
     """Somebody was handed a case."""
     put_down(NoticeKind.HANDED, once=f"handed:{review.pk}:{review.version}:{to.pk}", now=now, review=review, to=to)
+
+
+def vote_again(first: Decision, *, by: Decision, now: datetime) -> None:
+    """Whoever gave a first vote hears that it counts no more, unless they did that themselves. `by`: the row that
+    undid or voided it, or the second one."""
+    if first.person is not None and first.person_id != by.person_id:
+        put_down(NoticeKind.VOTE_AGAIN, once=f"vote_again:{by.pk}", now=now, review=first.review, to=first.person)
 
 
 def put_down(
@@ -51,7 +58,8 @@ def _cases(now: datetime) -> Iterator[tuple[NoticeKind, QuerySet[Review]]]:
     soon = now + timedelta(seconds=settings.LANDED_DUE_SOON_S)
     late = now - timedelta(seconds=settings.LANDED_ESCALATE_S)
     here = _in_the_queue(now)
-    # A case whose kind has no limit to compare with is worth exactly one limit.
+    # A case whose kind sets no limit for its currency is worth exactly one limit; in a currency that it doesn't even
+    # list, more than one.
     high = Q(stake__gt=stakes.LIMIT) | Exists(_high_value.filter(review=OuterRef("pk")))
     yield NoticeKind.HIGH_VALUE, here.filter(high, opened_at__gt=now - _NEW)
     yield NoticeKind.DUE_SOON, here.filter(due_at__gt=now, due_at__lte=soon)

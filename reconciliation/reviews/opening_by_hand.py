@@ -64,7 +64,8 @@ def warning(intent: Intent) -> str:
 
 
 def customer_waits(review_id: int, *, person: User, waits: bool) -> Review:
-    """Says that the customer waits for a case, which raises it in the queue, or that they don't any more.
+    """Says that the customer waits for a case, which raises it in the queue, or that they don't any more. Said again
+    of one that was put aside meanwhile, it brings that one back as the first time would.
 
     Raises ReviewClosed, NotFound, PersonNotAllowed.
     """
@@ -73,7 +74,8 @@ def customer_waits(review_id: int, *, person: User, waits: bool) -> Review:
         review = commenting.locked(review_id)
         if review.closed_at is not None:
             raise claiming.closed(review)
-        if review.customer_waiting == waits:
+        put_aside = review.waits_until is not None
+        if review.customer_waiting == waits and not (waits and put_aside):
             return review
         if waits:
             commenting.say(review, person=person, text="The customer waits.", kind=CommentKind.RAISED)

@@ -4,7 +4,7 @@ It ended the other way; or it stays confirmed and another entry settles it. What
 is mended in the same transaction: it can be named the one of another intent, which it settles then.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -33,7 +33,7 @@ from reconciliation.models import (
     Review,
     Verdict,
 )
-from reconciliation.reviews import differences, effects, opening, people, relinking
+from reconciliation.reviews import differences, effects, opening, people, relinking, voiding
 
 OTHER = {Status.CONFIRMED: Status.FAILED, Status.FAILED: Status.CONFIRMED}
 
@@ -144,6 +144,7 @@ def propose(intent_id: UUID, what: Correction, *, person: User, seen: Seen) -> D
         if intent.status == Status.FAILED:
             opening.call_in_question(intent, by=f"person:{person.pk}", seen=[kept], now=now)
         if linked is not None and linked.status == Status.FAILED:
+            # What is proposed from now on is held as well: `subjects.being_corrected`.
             opening.hold_the_unsent(linked, now)
         return row
 
@@ -288,9 +289,9 @@ def agree(decision_id: int, *, person: User, outside: str = "") -> Intent:
             raise SeenIsStale()
         now = times.now()
         seen_as = _keep_outside(intent, outside, person, now, readable=readable)
-        second = _about(first, Choice.CORRECT, person, kept=seen_as)
+        second = voiding.about(first, Choice.CORRECT, person, now=now, kept=seen_as)
         moved = _correct(intent, first, person, linked, now)
-        _about(second, Choice.EFFECT, person)
+        voiding.about(second, Choice.EFFECT, person, now=now)
         opening.close(moved, ClosedHow.DECISION, now=now)
     return moved
 
@@ -368,7 +369,7 @@ def refuse(decision_id: int, *, person: User, note: str) -> None:
         first, intent, _ = _locked(decision_id)
         now = times.now()
         kept = [_keep(intent, note, person, now)] if note.strip() else []
-        _about(first, Choice.VOID, person, note=kept[0] if kept else None)
+        voiding.about(first, Choice.VOID, person, now=now, note=kept[0] if kept else None)
         if set(first.review.reasons.values_list("code", flat=True)) != {ReasonCode.CORRECTION}:
             return
         if intent.disputed:
@@ -394,25 +395,3 @@ def _locked(decision_id: int) -> tuple[Decision, Intent, Intent | None]:
     if done or first.review.closed_at is not None:
         raise BadDecision("This proposal was dealt with already.")
     return first, intent, linked
-
-
-def _about(
-    earlier: Decision, choice: Choice, person: User, *, note: Evidence | None = None, kept: Sequence[Evidence] = ()
-) -> Decision:
-    row = Decision(
-        review_id=earlier.review_id,
-        intent_id=earlier.intent_id,
-        person=person,
-        choice=choice,
-        about=earlier,
-        note=note,
-        evidence=history.refs([*([note] if note else []), *kept]),
-        entry_id=earlier.entry_id,
-        linked_id=earlier.linked_id,
-        settled_amount_minor=earlier.settled_amount_minor,
-        settled_currency=earlier.settled_currency,
-        seen_version=earlier.seen_version,
-        seen_digest=earlier.seen_digest,
-        payload_digest=earlier.payload_digest,
-    )
-    return history.append(row, owner=Intent, pk=earlier.intent_id, at=times.now())

@@ -3,6 +3,7 @@
 What becomes of a decision is another row that speaks of it; the decision itself never changes.
 """
 
+from collections.abc import Callable, Collection
 from datetime import datetime
 from uuid import UUID
 
@@ -27,24 +28,30 @@ OUTCOMES = (Choice.CONFIRM, Choice.FAIL)
 
 
 def votes(review: Review) -> QuerySet[Decision]:
-    """First votes of a case that still count: nobody seconded, undid or voided them, and nothing is pending."""
-    return review.decisions.filter(choice__in=VOTES, followed_by=None, takes_effect_at=None)
+    """First votes of a case, about an intent or an entry, that still count: nobody seconded, undid or voided them,
+    and nothing is pending."""
+    return review.decisions.filter(choice__in=CHOICES, followed_by=None, takes_effect_at=None)
 
 
-def waiting() -> QuerySet[Decision]:
+def waiting(choices: Collection[Choice] = VOTES) -> QuerySet[Decision]:
     """Decisions whose undo window has to end before they take effect, of all cases."""
-    return Decision.objects.filter(choice__in=VOTES, followed_by=None, takes_effect_at__isnull=False)
+    return Decision.objects.filter(choice__in=choices, followed_by=None, takes_effect_at__isnull=False)
+
+
+def due(now: datetime, *, limit: int, choices: Collection[Choice] = VOTES) -> list[int]:
+    """Those whose undo window is over, the oldest first."""
+    found = waiting(choices).filter(takes_effect_at__lte=now).order_by("takes_effect_at", "pk")
+    return list(found.values_list("pk", flat=True)[:limit])
 
 
 def void(decision: Decision, *, person: User | None) -> Decision:
     """Writes down that an earlier decision does not count any more."""
-    return _about(decision, Choice.VOID, person)
+    return voiding.about(decision, Choice.VOID, person, now=times.now())
 
 
 def decided(review: Review) -> Decision | None:
     """The decision of a case, about an intent or an entry, that waits for its undo window."""
-    standing = review.decisions.filter(choice__in=CHOICES, followed_by=None, takes_effect_at__isnull=False)
-    return standing.select_related("person").first()
+    return waiting(CHOICES).filter(review=review).select_related("person").first()
 
 
 def refuse_decided(review: Review) -> None:
@@ -64,13 +71,17 @@ def undo(decision_id: int, *, person: User) -> Decision:
     """Takes one's own decision back while its undo window is open. Raises BadDecision, PersonNotAllowed."""
     people.must(people.may_decide(person))
     with transaction.atomic():
-        mine = waiting().filter(pk=decision_id, person=person)
-        intent = for_change(Intent).filter(decisions__in=mine).first()
+        mine = waiting(CHOICES).filter(pk=decision_id, person=person)
+        row = mine.first()
+        if row is not None:
+            # Of a case about an entry, the case: it has a history of its own.
+            owner, pk = (Intent, row.intent_id) if row.intent_id else (Review, row.review_id)
+            for_change(owner).get(pk=pk)
         # Looked at again under the lock: the clock may have carried it out in between.
-        found = mine.first() if intent is not None else None
+        found = mine.first()
         if found is None:
             raise BadDecision("It has taken effect already, or it is not yours to undo.")
-        return _about(found, Choice.UNDO, person)
+        return voiding.about(found, Choice.UNDO, person, now=times.now())
 
 
 def take_effect(decision_id: int) -> bool:
@@ -87,16 +98,23 @@ def take_effect(decision_id: int) -> bool:
         if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
             return False
         moved = facts_moved(intent, Choice(row.choice), since=row.position, digest=row.seen_digest)
-        if review.closed_at is not None or intent.version != row.seen_version or moved:
-            void(row, person=None)
-            return True
-        try:
-            with transaction.atomic():
-                carry_out(row, intent, now)
-        except (LandedError, IntegrityError):
-            # A look tied the entry, or settled the intent, at the same moment.
-            void(row, person=None)
+        stale = review.closed_at is not None or intent.version != row.seen_version or moved
+        carry_out_or_void(row, lambda: carry_out(row, intent, now), stale=stale)
     return True
+
+
+def carry_out_or_void(row: Decision, act: Callable[[], None], *, stale: bool) -> None:
+    """What becomes of a decision whose undo window is over: `act`, or void when the facts have moved on. The caller
+    holds everything that it changes."""
+    if stale:
+        void(row, person=None)
+        return
+    try:
+        with transaction.atomic():
+            act()
+    except (LandedError, IntegrityError):
+        # A look tied the entry, or settled the intent, at the same moment.
+        void(row, person=None)
 
 
 def lock_family_first(intent_id: UUID | None, choice: Choice) -> None:
@@ -110,12 +128,8 @@ def carry_out(row: Decision, intent: Intent, now: datetime) -> None:
     # A correction that waits for its second person was about the intent as it was.
     for proposal in row.review.decisions.filter(choice=Choice.CORRECT, about=None, followed_by=None):
         void(proposal, person=None)
-    _about(row, Choice.EFFECT, row.person, now=now)
+    voiding.about(row, Choice.EFFECT, row.person, now=now)
     opening.close(intent, ClosedHow.DECISION, now=now)
-
-
-def _about(earlier: Decision, choice: Choice, person: User | None, *, now: datetime | None = None) -> Decision:
-    return voiding.about(earlier, choice, person, now=now or times.now())
 
 
 def facts_moved(intent: Intent, choice: Choice, *, since: int, digest: str) -> bool:

@@ -11,6 +11,8 @@ DECIDE, SUPERVISE, AUDIT = (
     "reconciliation.audit",
 )
 OVERRIDE = "actions.override_intent"
+# The one that knows permissions; the other only tells who has to wait before they try again.
+_BACKEND = "django.contrib.auth.backends.ModelBackend"
 PLACE_STOP, LIFT_STOP = "actions.place_stop", "actions.lift_stop"
 
 
@@ -28,8 +30,12 @@ def may_supervise(person: User) -> bool:
 
 def deciders() -> QuerySet[User]:
     """Everybody who may decide cases, by name."""
-    found = User.objects.with_perm(DECIDE) | User.objects.with_perm(SUPERVISE)
-    return found.distinct().order_by("first_name", "last_name", "username")
+    return (with_perm(DECIDE) | with_perm(SUPERVISE)).distinct().order_by("first_name", "last_name", "username")
+
+
+def with_perm(name: str, *, include_superusers: bool = True) -> QuerySet[User]:
+    """Whoever is active and may do that."""
+    return User.objects.with_perm(name, backend=_BACKEND, include_superusers=include_superusers)
 
 
 def may_place_stop(person: User) -> bool:

@@ -1,5 +1,6 @@
 """An entry that was tied to the wrong intent goes to its own, in the transaction of the correction."""
 
+from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
 
@@ -27,20 +28,39 @@ def against(entry: LedgerEntry, to: Intent, *, instead_of: Intent) -> str:
         return "Name another intent than the one that is corrected."
     if to.downstream_id != entry.downstream_id:
         return "That intent was sent to another downstream."
-    return against_entry(entry, to) or _against_its_status(entry, to)
+    if to.status == Status.CONFIRMED and settled_by_another(entry, to):
+        return "Another entry settles that intent already."
+    return against_settling(entry, to) or against_key(entry, to)
+
+
+def against_settling(entry: LedgerEntry, intent: Intent) -> str:
+    """Why an entry can't be what settles an intent, by what both are, whoever says so: a correction, or whoever links
+    it; "" when it can. Whose key it bears is asked apart: `against_key`."""
+    return _against_kind(entry) or _against_its_status(entry, intent)
 
 
 def against_entry(entry: LedgerEntry, intent: Intent) -> str:
     """Why an entry can settle no intent, or not this one, whatever its status; "" when it can."""
+    return _against_kind(entry) or against_key(entry, intent)
+
+
+def _against_kind(entry: LedgerEntry) -> str:
     if entry.role != EntryRole.EFFECT or entry.state != EntryState.FINAL:
         return "The entry settles nothing: it is not final, or takes something back."
-    return "The entry bears the key of another intent." if _bears_anothers_key(entry, intent) else ""
+    return ""
 
 
-def _bears_anothers_key(entry: LedgerEntry, to: Intent) -> bool:
-    if entry.key in ("", to.idempotency_key):
-        return False
-    return Intent.objects.filter(downstream=entry.downstream_id, idempotency_key=entry.key).exists()
+def against_key(entry: LedgerEntry, intent: Intent) -> str:
+    """Why an entry can have nothing to do with an intent; "" when it can."""
+    if entry.key in ("", intent.idempotency_key):
+        return ""
+    anothers = Intent.objects.filter(downstream=entry.downstream_id, idempotency_key=entry.key).exists()
+    return "The entry bears the key of another intent." if anothers else ""
+
+
+def settled_by_another(entry: LedgerEntry, intent: Intent) -> bool:
+    """Whether it is known which entry settles the intent, and it is not this one."""
+    return settling(intent) is not None or intent.external_id not in ("", None, entry.entry_id)
 
 
 def _against_its_status(entry: LedgerEntry, to: Intent) -> str:
@@ -48,17 +68,18 @@ def _against_its_status(entry: LedgerEntry, to: Intent) -> str:
         return "That intent was not sent, so this entry can't be what it did."
     if to.lease_until is not None:
         return "That intent is being sent at this moment: wait for its answer."
-    if to.status == Status.CONFIRMED and (settling(to) or to.external_id not in ("", None, entry.entry_id)):
-        return "Another entry settles that intent already."
     if to.status == Status.CONFIRMED and not _fits(entry, to):
         return "That intent was settled with another amount than this entry shows."
     return ""
 
 
 def _fits(entry: LedgerEntry, to: Intent) -> bool:
-    if to.settled_amount_minor is None:
-        return True
-    return (to.settled_amount_minor, to.settled_currency) == entries.moved(entry)
+    """Whether it shows what the intent was settled with (else: what was intended), as it was asked for or as it was
+    booked: an answer echoes the one, a look saw the other. A book that names no currency means the intent's."""
+    settled = (to.settled_amount_minor, to.settled_currency or to.currency)
+    wanted = (to.amount_minor, to.currency) if settled[0] is None else settled
+    shown = ((entry.amount_minor, entry.currency), entries.moved(entry))
+    return wanted[0] is None or wanted in {(minor, currency or wanted[1]) for minor, currency in shown}
 
 
 def relink(entry: LedgerEntry, to: Intent, first: Decision, *, by: str, now: datetime) -> Intent:
@@ -96,9 +117,11 @@ def _grounds(first: Decision, entry: LedgerEntry, to: Intent, by: str, now: date
 
 
 def named(downstream_id: int, text: str) -> Intent | None:
-    """The intent of this downstream with this id or idempotency key."""
+    """The intent of this downstream with this id or, where none has it, this idempotency key."""
+    if not (text := text.strip()):
+        return None
     found = Intent.objects.filter(downstream=downstream_id).select_related("kind", "policy", "downstream")
-    try:
-        return found.filter(pk=UUID(text)).first() or found.filter(idempotency_key=text).first()
-    except ValueError:
-        return found.filter(idempotency_key=text).first() if text else None
+    by_id = None
+    with suppress(ValueError):
+        by_id = found.filter(pk=UUID(text)).first()
+    return by_id or found.filter(idempotency_key=text).first()

@@ -20,10 +20,7 @@ def bring_back(review: Review, *, why: str, by: str, now: datetime) -> bool:
     history. Call it in the transaction that holds the intent and the case. False: it does not wait."""
     if review.waits_until is None:
         return False
-    # A comment has a person: the one whose agreement ends here. That nobody wrote it says its text's source.
-    put_aside = review.comments.filter(kind=CommentKind.WAITING).select_related("person").order_by("-pk").first()
-    if put_aside is not None:
-        commenting.say(review, person=put_aside.person, text=why, kind=CommentKind.RESUMED, source=by)
+    commenting.say(review, by=by, text=why, kind=CommentKind.RESUMED, to=review.owner)
     clear(review, now=now)
     return True
 

@@ -50,12 +50,14 @@ def put_aside(
         _refuse_times(review, person, until, longest, now)
         text = _words(WaitsFor(waits_for), reference, until, longest, note)
         commenting.say(review, person=person, text=text, kind=CommentKind.WAITING)
+        _leave_incident(review, now)
         Review.objects.filter(pk=review_id).update(
             waits_for=waits_for,
             waits_reference=reference,
             waits_until=until,
             waits_longest=longest,
             due_at=_due(review, until, now),
+            stood_still=review.stood_still,
             owner=person,
             holder=None,
             lease_until=None,
@@ -124,6 +126,14 @@ def _refuse_times(review: Review, person: User, until: datetime, longest: dateti
     expires = review.intent.approve_before if review.intent is not None else None
     if expires is not None and until >= expires:
         raise Invalid.field("until", f"Its approval expires at {_at(expires)}: choose an earlier time.")
+
+
+def _leave_incident(review: Review, now: datetime) -> None:
+    """What it stood still for an outage so far counts, although it waits for something else now."""
+    if review.incident is not None:
+        ended = review.incident.closed_at or now
+        stood_still = deadlines.stood_still(review, review.incident, until=ended)
+        review.due_at, review.stood_still = review.due_at + stood_still, review.stood_still + stood_still
 
 
 def _due(review: Review, until: datetime, now: datetime) -> datetime:

@@ -7,8 +7,8 @@ from django.contrib.auth.models import User
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 
-from actions.errors import LandedError
-from reconciliation.models import Attachment, Review
+from actions.errors import Invalid, LandedError
+from reconciliation.models import Attachment, ErasedFor, Review
 from reconciliation.reviews import attaching, people
 from reconciliation.views import raw
 from reconciliation.views.frame import DeskRequest, action, page
@@ -33,7 +33,9 @@ def erase(request: DeskRequest, attachment_id: int) -> HttpResponse:
     if row is None:
         raise Http404("There is no such file.")
     try:
-        attaching.erase(attachment_id, person=request.user)
+        attaching.erase(attachment_id, person=request.user, reason=request.POST.get("reason", ""))
+    except Invalid as refused:
+        messages.warning(request, f"Nothing was erased. {refused.details['errors'][0]['message']}")
     except LandedError as refused:
         messages.warning(request, refused.message)
     else:
@@ -49,6 +51,7 @@ class Files:
     may_erase: bool
     full: bool
     fault: str
+    reasons: tuple[tuple[str, str], ...] = tuple(ErasedFor.choices)
     limits: str = f"At most {attaching.MOST_BYTES // 1_000_000} MB: {attaching.ALLOWED}."
 
 

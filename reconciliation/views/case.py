@@ -189,6 +189,7 @@ def _show(
         "decisions": decisions,
         "vote": vote,
         "pending": pending,
+        "asked_again": None,
         "waits": pending is not None or (vote is not None and vote.person_id == person.pk),
         "events": known.events if known else timeline.of_review(review),
         "form": form or _fresh_form(intent, known, typed.besides(request, review)),
@@ -202,8 +203,8 @@ def _show(
     context |= correction.proposal_of(intent, person) | handling.context_of(review, person, now)
     if intent is None:
         context |= orphan.context_of(review, person, entry_form)
-        vote = context["vote"]
-        context["waits"] = context["pending"] is not None or (vote is not None and vote.person_id == person.pk)
+    if decisions and review.closed_at is None and not (vote or pending):
+        context["asked_again"] = facts.asked_again(review)
     _remember(context, review, person)
     return show(request, "case.html", context, status=refusal.status if refusal else status)
 

@@ -48,6 +48,7 @@ _DID = {
     CommentKind.HANDED: "{who} handed it over to {to}",
     CommentKind.TAKEN: "{who} took it over",
     CommentKind.ATTACHED: "{who} added a file",
+    CommentKind.ERASED: "{who} erased a file for good",
     CommentKind.RAISED: "{who} said that the customer waits",
 }
 
@@ -63,11 +64,13 @@ def of_people(decisions: Sequence[Decision], comments: Iterable[Comment]) -> lis
 
 
 def _comment(row: Comment) -> Event:
-    who, kind = name_of(row.person), CommentKind(row.kind) if row.kind else None
+    who, kind = name_of(row.person) if row.person else f"The {row.by}", CommentKind(row.kind) if row.kind else None
     did = _DID[kind].format(who=who, to=name_of(row.to)) if kind else f"{who} commented"
-    if kind is CommentKind.RESUMED and not row.text.source.startswith("person:"):
-        # Nobody wrote it: new facts, or the time agreed on, ended the waiting.
-        did = f"It came back to {who} by itself"
+    if row.person is None:
+        # New facts, or the time agreed on, ended the waiting.
+        did = f"{who} brought it back to {name_of(row.to) if row.to else 'the queue'}"
+    elif kind is CommentKind.RESUMED and not row.text.source.startswith("person:"):
+        did = f"It came back to {who} by itself"  # from when such a row still bore a person's id
     if kind is CommentKind.TAKEN and row.to is not None:
         did += f" from {name_of(row.to)}"
     return Event(

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any, Literal
 
 from django.contrib.auth.models import User
-from django.db.models import Case, Count, F, Sum, When
+from django.db.models import Case, Count, F, Q, Sum, When
 
 from actions import policy, subjects
 from actions.models import Attempt, Intent
@@ -156,12 +156,21 @@ def holding(review: Review, person: User, now: datetime) -> Holding:
 
 def vote_of(review: Review) -> Decision | None:
     """The first of two votes, while it waits for the second."""
-    return pending.votes(review).select_related("person", "note").first()
+    return pending.votes(review).select_related("person", "note", "linked__kind").first()
+
+
+def asked_again(review: Review) -> Decision | None:
+    """What ended the votes of a case last, so that both are asked for anew: a row with `person` and `about`, which
+    is the first vote itself or the second. For a case that nobody has voted in since."""
+    ended = review.decisions.filter(choice__in=[Choice.UNDO, Choice.VOID], about__choice__in=pending.CHOICES)
+    of_two = ended.filter(Q(about__takes_effect_at=None) | Q(about__about__isnull=False))
+    return of_two.select_related("person", "about").order_by("-pk").first()
 
 
 def pending_of(review: Review) -> Decision | None:
     """A decision whose undo window is open."""
-    return pending.waiting().filter(review=review).select_related("person", "note").first()
+    waiting = pending.waiting(pending.CHOICES).filter(review=review)
+    return waiting.select_related("person", "note", "linked__kind").first()
 
 
 def headline(review: Review, last: Decision | None) -> tuple[str, str]:

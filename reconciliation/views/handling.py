@@ -25,7 +25,6 @@ from reconciliation.reviews import (
     claiming,
     deciding,
     opening_by_hand,
-    orphans,
     pending,
     people,
     preferences,
@@ -350,18 +349,20 @@ def made_already(request: DeskRequest, review: Review, ballot: Mapping[str, Any]
 @action
 def undo(request: DeskRequest, review_id: int) -> HttpResponse:
     """Takes one's own decision back, from whatever page one is on; leads to its case."""
-    review, number = _find(review_id), request.POST.get("decision", "")
+    _find(review_id)
+    number = request.POST.get("decision", "")
     pk = int(number) if number.isascii() and number.isdigit() and len(number) < 19 else 0
-    take_back = orphans.undo if review.intent is None else pending.undo
     try:
-        take_back(pk, person=request.user)
+        pending.undo(pk, person=request.user)
     except PersonNotAllowed:
         raise
     except LandedError as refused:
         messages.warning(request, refused.message)
     else:
         watching.unwatch(request.session, pk)
-        messages.success(request, "Taken back: nothing was decided. The case is as it was.")
+        second = Decision.objects.filter(pk=pk, about__isnull=False).exists()
+        rest = "Both votes are asked for anew." if second else "The case is as it was."
+        messages.success(request, f"Taken back: nothing was decided. {rest}")
     return _go(request, reverse("case", args=[review_id]))
 
 

@@ -4,9 +4,9 @@ from uuid import UUID
 
 from django.http import Http404, HttpResponse
 
-from actions import history, times
+from actions import times
 from actions.models import Intent
-from reconciliation.reviews import attaching
+from reconciliation.reviews import verifying
 from reconciliation.views import correction, customer_words, enquiry, facts, handling, money
 from reconciliation.views.frame import DeskRequest, page, show
 
@@ -29,7 +29,7 @@ def intent(request: DeskRequest, intent_id: UUID) -> HttpResponse:
         "enquiry": enquiry.text(found, known),
         "closed_reviews": [review for review in reviews if review.closed_at is not None],
         "matches": list(found.matches.filter(released_at__isnull=True).select_related("entry").order_by("pk")),
-        "faults": [*history.faults(found), *attaching.faults(found.attachments.all())],
+        "faults": verifying.intent_faults(found),
         "lefts": money.open_of(found),
     }
     context |= correction.proposal_of(found, request.user) | handling.open_context(found, request.user, now)

@@ -5,12 +5,12 @@ from typing import Any
 from django import forms
 from django.contrib.auth.models import User
 
-from actions import history
 from reconciliation.entering import PressedForm
 from reconciliation.forms import MAX_TEXT
 from reconciliation.models import Choice, DecisionReason, EntryRole, LedgerEntry, Review
-from reconciliation.reviews import attaching, orphans, people
+from reconciliation.reviews import orphans, people, verifying
 from reconciliation.reviews.orphans import Offer, Seen
+from reconciliation.views import raw
 from reconciliation.views.refusals import Refusal
 
 _FOLLOWS = {
@@ -91,9 +91,8 @@ def context_of(review: Review, person: User, form: EntryForm | None) -> dict[str
     entry = review.entry
     assert entry is not None
     context: dict[str, Any] = {
-        "vote": orphans.votes(review).select_related("person", "note", "linked__kind").first(),
-        "pending": orphans.waiting().filter(review=review).select_related("person", "note", "linked__kind").first(),
-        "faults": [*history.case_faults(review), *attaching.faults(review.attachments.all())],
+        "pieces": raw.of_entry(entry),
+        "faults": verifying.case_faults(review),
     }
     if orphans.blocked(review) or not people.may_decide(person):
         return context

@@ -12,6 +12,7 @@ from django.utils.http import content_disposition_header
 
 from actions import visible
 from actions.models import Evidence, EvidenceKind, Intent
+from reconciliation.models import LedgerEntry
 from reconciliation.views.frame import DeskRequest, page
 
 # What machines said and saw; notes and comments stand in the timeline.
@@ -50,6 +51,12 @@ def of_intent(intent: Intent, *, notes: Collection[int] = ()) -> Mapping[int, Pi
     found = Evidence.objects.filter(Q(kind__in=KINDS) | Q(pk__in=notes), intent=intent).defer("text", "salt")
     rows = found.annotate(head=Substr("text", 1, MOST), size=Length("text"))
     return {row.pk: _piece(row) for row in rows.order_by(F("attempt").asc(nulls_last=True), "-pk")[:MOST_PIECES]}
+
+
+def of_entry(entry: LedgerEntry) -> list[Piece]:
+    """Where an entry is from: the webhook, or the page of a book, that told of it last."""
+    found = Evidence.objects.filter(entries=entry, kind__in=KINDS).defer("text", "salt")
+    return [_piece(row) for row in found.annotate(head=Substr("text", 1, MOST), size=Length("text"))]
 
 
 def _piece(row: Evidence) -> Piece:

@@ -3,13 +3,13 @@
 Kept by id in their session, so that it costs nothing to whoever has decided nothing.
 """
 
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable
 from datetime import datetime
 
 from django.contrib import messages
 from django.contrib.auth.models import User
 from django.contrib.sessions.backends.base import SessionBase
-from django.db.models import QuerySet
+from django.db.models import Q, QuerySet
 from django.http import HttpRequest
 from django.urls import reverse
 from django.utils.html import format_html
@@ -21,6 +21,8 @@ from reconciliation.reviews import pending
 from reconciliation.views import words
 
 _KEY, _MOST = "decided", 20
+# What can become of a decision that nothing follows from.
+_NOTHING = (Choice.UNDO, Choice.VOID)
 
 
 def watch(session: SessionBase, decision_ids: Iterable[int]) -> None:
@@ -35,28 +37,39 @@ def unwatch(session: SessionBase, decision_id: int) -> None:
 def told(request: HttpRequest) -> list[Decision]:
     """The decisions that can still be taken back. Of those that came to nothing meanwhile it leaves a message, once.
 
-    Three queries at most; none for whoever has decided nothing lately.
+    A first vote is watched until the second person's decision took effect. Three queries at most; none for whoever
+    has decided nothing lately.
     """
     ids: list[int] = request.session.get(_KEY, [])
     if not ids:
         return []
-    about = dict(Decision.objects.filter(about__in=ids).values_list("about_id", "choice"))
+    became = _became(ids)
     rows = list(_with_all(Decision.objects.filter(pk__in=ids)))
     for row in rows:
-        if about.get(row.pk) == Choice.VOID:
-            messages.warning(request, _void(row))
-    standing = [row for row in rows if row.pk not in about]
+        if became.get(row.pk) in _NOTHING:
+            messages.warning(request, _void(row, Choice(became[row.pk])))
+    standing = [row for row in rows if row.pk not in became]
     if len(standing) < len(ids):
         request.session[_KEY] = [row.pk for row in standing]
     return [row for row in standing if row.takes_effect_at is not None]
 
 
+def _became(ids: Collection[int]) -> dict[int, str]:
+    """What ended each decision: a row about it, or, of a first vote, one about the second."""
+    ended = Decision.objects.filter(Q(about__in=ids) | Q(about__about__in=ids)).exclude(choice__in=pending.CHOICES)
+    rows = ended.values_list("about_id", "about__about_id", "choice").order_by("pk")
+    return {pk: choice for about, first, choice in rows for pk in (about, first) if pk is not None and pk in ids}
+
+
 def voided_since(person: User, since: datetime | None) -> list[int]:
-    """One's decisions that came to nothing since one was last here."""
+    """One's decisions that came to nothing since one was last here, and first votes whose second was taken back."""
     if since is None:
         return []
-    void = Decision.objects.filter(choice=Choice.VOID, at__gt=since, about__person=person).exclude(person=person)
-    return list(void.order_by("-pk").values_list("about_id", flat=True)[:_MOST])
+    mine = Q(about__person=person) | Q(about__about__person=person)
+    ended = Decision.objects.filter(mine, choice__in=_NOTHING, at__gt=since).exclude(person=person)
+    rows = ended.order_by("-pk").values_list("about_id", "about__about_id", "about__person")[:_MOST]
+    first_or_own = (about if owner == person.pk else first for about, first, owner in rows)
+    return [pk for pk in first_or_own if pk is not None]
 
 
 def _with_all(found: QuerySet[Decision]) -> QuerySet[Decision]:
@@ -71,12 +84,14 @@ def what(row: Decision) -> SafeString:
     return format_html("{} {} {}", row.intent.kind.title, amount, untrusted.visible(row.intent.subject))
 
 
-def _void(row: Decision) -> SafeString:
+def _void(row: Decision, became: Choice) -> SafeString:
     return format_html(
-        "{} “{}” on {} does not count any more: the facts have changed since, or somebody decided otherwise. "
-        '<a href="{}">Look at the case</a>',
+        '{} “{}” on {} does not count any more: {}. <a href="{}">Look at the case</a>',
         "Your first vote" if row.takes_effect_at is None else "Your decision",
         Choice(row.choice).label,
         what(row),
+        "the second person took theirs back, so both are asked for anew"
+        if became is Choice.UNDO
+        else "the facts have changed since, or somebody decided otherwise",
         reverse("case", args=[row.review_id]),
     )

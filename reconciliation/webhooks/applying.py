@@ -107,29 +107,37 @@ def _apply_to(delivery: Delivery, intent_id: UUID, told: Sequence[LedgerEntry]) 
         subjects.lock_family_of(intent_id)
         intent = for_change(Intent).select_related("kind", "policy", "downstream", "agent").get(pk=intent_id)
         now = times.now()
-        sight = Sight(by=f"webhook:{delivery.pk}", started_at=now, fence=intent.fence, may_count=False, planned=False)
-        rows = _rows(intent, told)
-        judged = seeing.judge(intent, sight, rows)
-        can_look_up = policy.can_look_up(policy.read(intent.policy.text))
-        if can_look_up and intent.status in _OPEN:
-            asked = _ask_for_look(intent, now)
-            # Its own answer, coming now, plans looks anew: asked again when that is here.
-            return None if intent.lease_until is not None else asked
-        early = _is_early(intent, judged)
-        is_looked_at = can_look_up and intent.status in checks.LOOKED_AT
-        if is_looked_at and any(row.pk in delivery.about_data.get("differs", ()) for row in rows):
-            # The sender's clock is not ours: what passes for old news may be the newest. The look tells.
-            return _ask_for_look(intent, now)
-        if delivery.about_data["entries"] and _is_known(intent, judged, is_looked_at=is_looked_at):
-            return None if early else DeliveryOutcome.KNOWN
-        if is_looked_at:
-            return _ask_for_look(intent, now)
-        if not judged.judgement.candidates:
-            return DeliveryOutcome.NOTHING_SAID
-        _judge(intent, sight, judged, delivery, now)
-        if can_look_up and intent.status in _OPEN:
-            _ask_for_look(intent, now)
-        return None if early else DeliveryOutcome.JUDGED
+        # Whatever follows, people read in its case what came.
+        seen = _evidence_for(intent, delivery, now)
+        return _follow(intent, delivery, seen, told, now)
+
+
+def _follow(
+    intent: Intent, delivery: Delivery, seen: Evidence, told: Sequence[LedgerEntry], now: datetime
+) -> DeliveryOutcome | None:
+    sight = Sight(by=f"webhook:{delivery.pk}", started_at=now, fence=intent.fence, may_count=False, planned=False)
+    rows = _rows(intent, told)
+    judged = seeing.judge(intent, sight, rows)
+    can_look_up = policy.can_look_up(policy.read(intent.policy.text))
+    if can_look_up and intent.status in _OPEN:
+        asked = _ask_for_look(intent, now)
+        # Its own answer, coming now, plans looks anew: asked again when that is here.
+        return None if intent.lease_until is not None else asked
+    early = _is_early(intent, judged)
+    is_looked_at = can_look_up and intent.status in checks.LOOKED_AT
+    if is_looked_at and any(row.pk in delivery.about_data.get("differs", ()) for row in rows):
+        # The sender's clock is not ours: what passes for old news may be the newest. The look tells.
+        return _ask_for_look(intent, now)
+    if delivery.about_data["entries"] and _is_known(intent, judged, is_looked_at=is_looked_at):
+        return None if early else DeliveryOutcome.KNOWN
+    if is_looked_at:
+        return _ask_for_look(intent, now)
+    if not judged.judgement.candidates:
+        return DeliveryOutcome.NOTHING_SAID
+    _judge(intent, sight, judged, seen, now)
+    if can_look_up and intent.status in _OPEN:
+        _ask_for_look(intent, now)
+    return None if early else DeliveryOutcome.JUDGED
 
 
 def _rows(intent: Intent, told: Sequence[LedgerEntry]) -> list[LedgerEntry]:
@@ -181,21 +189,19 @@ def _ask_for_look(intent: Intent, now: datetime) -> DeliveryOutcome:
     return DeliveryOutcome.LOOK_ASKED
 
 
-def _judge(intent: Intent, sight: Sight, judged: Judged, delivery: Delivery, now: datetime) -> None:
-    seen = _evidence_for(intent, delivery, now)
+def _judge(intent: Intent, sight: Sight, judged: Judged, seen: Evidence, now: datetime) -> None:
     check = seeing.write(intent, sight, judged, [seen], now)
     seeing.follow(intent, sight, check, judged, now)
     intent.refresh_from_db(fields=["status"])
 
 
 def _evidence_for(intent: Intent, delivery: Delivery, now: datetime) -> Evidence:
-    """The delivery's evidence as the intent's own: history names only what belongs to its intent."""
-    if delivery.evidence.intent_id == intent.pk:
-        return delivery.evidence
-    return evidence.store(
-        intent_id=intent.pk,
-        kind=EvidenceKind.WEBHOOK,
-        source=delivery.evidence.source,
-        content=delivery.evidence.text,
-        now=now,
+    """The delivery's evidence as the intent's own, once: history, and its case, name only what belongs to the intent.
+    A delivery that names several, or came before the intent, is none of theirs."""
+    came = delivery.evidence
+    if came.intent_id == intent.pk:
+        return came
+    kept = Evidence.objects.filter(intent=intent, kind=EvidenceKind.WEBHOOK, source=came.source, text=came.text)
+    return kept.first() or evidence.store(
+        intent_id=intent.pk, kind=EvidenceKind.WEBHOOK, source=came.source, content=came.text, now=now
     )

@@ -5,10 +5,12 @@ from typing import Any
 from uuid import UUID
 
 import pytest
+from django.db import transaction
 
 from actions import history, times
 from actions.models import Chained, Evidence, Intent, Observation, Transition
 from reconciliation.models import Check, Comment, CommentKind, Decision
+from reconciliation.reviews import commenting
 from tests.core.life import add_check, whole_life
 from tests.core.steps import faults_after, read
 from tests.factories import make_intent
@@ -45,6 +47,9 @@ def row_to_forge(intent: Intent, model: type[Chained], name: str) -> Chained:
         found = rows.last()  # the other intent has no row at this place yet
     elif name == "about_id":
         found = rows.filter(choice="effect").first()
+    elif name == "by" and model is Comment:
+        with transaction.atomic():
+            found = commenting.say(commenting.locked(intent.reviews.get().pk), by="clock", text="Back.")
     elif model is Transition and name == "evidence":
         found = rows.exclude(evidence="[]").first()
     else:

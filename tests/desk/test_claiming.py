@@ -6,18 +6,18 @@ from typing import Any
 
 import pytest
 from django.contrib.auth.models import User
-from django.db import connection
+from django.db import connection, transaction
 from django.test import Client
 
-from actions import times
-from actions.errors import PersonNotAllowed
-from reconciliation.models import Review, WaitsFor
-from reconciliation.reviews import claiming, opening_by_hand, pending, waiting
-from reconciliation.reviews import orphans as entries
+from actions import history, times
+from actions.errors import BadDecision, PersonNotAllowed
+from actions.models import Intent
+from reconciliation.models import Decision, Review, WaitsFor
+from reconciliation.reviews import claiming, commenting, opening_by_hand, pending, waiting
 from tests import factories
-from tests.desk.steps import again, all_at_once, lease_is_over, log_in, lost_answer, press, read, text_of
+from tests.desk.steps import again, all_at_once, beside, lease_is_over, log_in, lost_answer, press, read, text_of
 from tests.flow.world import World
-from tests.pages.cases import make_case
+from tests.pages.cases import make_case, make_held
 
 pytestmark = pytest.mark.django_db
 
@@ -42,6 +42,21 @@ def test_of_twenty_people_who_take_the_same_case_one_gets_it() -> None:
     found = all_at_once([lambda person=person: claiming.claim(review.pk, person=person) for person in people])
     assert sum(isinstance(one, Review) for one in found) == 1
     assert read(review).holder in people
+
+
+@pytest.mark.django_db(transaction=True)
+def test_who_waits_for_the_row_while_their_own_first_vote_is_stored_does_not_keep_the_case() -> None:
+    review, person = make_held(amount_minor=1_200_000), factories.make_person()
+    claiming.claim(review.pk, person=person)
+    with transaction.atomic():
+        commenting.locked(review.pk)
+        other_tab = beside(lambda: claiming.claim(review.pk, person=person))
+        vote = Decision(review=review, intent=review.intent, person=person, choice="approve", seen_version=1)
+        history.append(vote, owner=Intent, pk=review.intent_id, at=times.now())
+        claiming.stand_back(review.pk, person=person)
+    assert isinstance(other_tab(), BadDecision)
+    assert read(review).holder is None
+    claiming.claim(review.pk, person=factories.make_person())
 
 
 def test_skipping_gives_the_case_back_and_takes_another() -> None:
@@ -164,7 +179,6 @@ def _acts(review: Review, to: User) -> dict[str, Callable[[User], object]]:
         "take over": lambda who: claiming.take_over(pk, person=who),
         "resume": lambda who: waiting.resume(pk, person=who),
         "undo": lambda who: pending.undo(1, person=who),
-        "undo of an entry": lambda who: entries.undo(1, person=who),
         "open": lambda who: opening_by_hand.open_case(intent_id, person=who, reason="look"),
         "raise": lambda who: opening_by_hand.customer_waits(pk, person=who, waits=True),
         "wait": lambda who: waiting.put_aside(

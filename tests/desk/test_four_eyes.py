@@ -6,12 +6,14 @@ import pytest
 
 from actions import history
 from actions.models import Intent
-from reconciliation.models import Decision, Review
+from reconciliation.models import Choice, Decision, Notice, Review
+from reconciliation.reviews import pending
+from reconciliation.views import watching
 from tests import factories
 from tests.desk.steps import again, log_in, lost_answer, press, read, text_of
 from tests.flow.world import World
-from tests.ledger.books import orphan
-from tests.pages.cases import make_held
+from tests.ledger.books import decide, orphan
+from tests.pages.cases import make_held, make_unknown
 
 HIGH = "7400.00"
 
@@ -19,6 +21,10 @@ HIGH = "7400.00"
 def vote(client: Any, review: Review, choice: str = "confirm", **more: str) -> Any:
     path = f"/reviews/{review.pk}/"
     return client.post(path + "decide/", press(client.get(path), choice, **more), follow=True)
+
+
+def told_by_mail() -> list[tuple[int | None, int | None]]:
+    return list(Notice.objects.filter(kind="vote_again").values_list("review", "to"))
 
 
 def another_entry(world: World, intent: Intent) -> None:
@@ -57,6 +63,8 @@ def test_a_changed_verdict_voids_the_first_vote_and_its_voter_is_told(world: Wor
     world.check(intent)
     void = Decision.objects.get(choice="void")
     assert (void.about.person, void.person) == (person, None)
+    assert told_by_mail() == [(review.pk, person.pk)]
+    assert "no longer fits what they were given for" in text_of(log_in()[0].get(f"/reviews/{review.pk}/"))
     page = text_of(first.get("/intents/"))
     assert "Your first vote “Confirm: it happened” on Refund" in page
     assert "does not count any more" in page
@@ -77,6 +85,23 @@ def test_a_second_person_with_another_choice_voids_the_first_vote_and_gives_a_fi
     assert "does not count any more" in text_of(first.get("/"))
 
 
+@pytest.mark.django_db
+def test_an_undone_second_vote_about_an_entry_is_told_the_same_way(settings: Any) -> None:
+    settings.LANDED_UNDO_S = 15
+    kind = factories.make_kind()
+    intent = make_unknown(kind, amount_minor=740_000)
+    review = orphan(kind.downstream, amount_minor=740_000, subject=intent.subject)
+    mara, rita = factories.make_person(), factories.make_person()
+    decide(review, mara, Choice.LINK, intent)
+    made = decide(review, rita, Choice.LINK, intent)
+    assert made.state == "undo_window"
+    pending.undo(made.decision.pk, person=rita)
+    assert told_by_mail() == [(review.pk, mara.pk)]
+    assert "Both votes are asked for anew." in text_of(again(rita).get(f"/reviews/{review.pk}/"))
+    decide(review, rita, Choice.LINK, intent)
+    assert "Both votes are asked for anew." not in text_of(again(rita).get(f"/reviews/{review.pk}/"))
+
+
 def test_whoever_comes_back_after_a_vote_was_voided_is_told_at_login(world: World) -> None:
     intent, review = lost_answer(world, amount=HIGH)
     person = factories.make_person()
@@ -94,14 +119,25 @@ def test_whoever_comes_back_after_a_vote_was_voided_is_told_at_login(world: Worl
     assert "Your first vote" in text_of(page)
 
 
-def test_an_undone_second_vote_needs_both_votes_anew(world: World, settings: Any) -> None:
+def test_an_undone_second_vote_needs_both_votes_anew_and_the_first_voter_is_told(world: World, settings: Any) -> None:
     settings.LANDED_UNDO_S = 15
     intent, review = lost_answer(world, amount=HIGH)
-    vote(log_in()[0], review)
-    second, _ = log_in()
+    first, mara = log_in()
+    vote(first, review)
+    second, rita = log_in(first_name="Rita")
     vote(second, review)
+    assert "any more" not in text_of(first.get("/"))
     row = Decision.objects.get(takes_effect_at__isnull=False)
-    second.post(f"/reviews/{review.pk}/undo/", {"decision": str(row.pk)})
+    page = text_of(second.post(f"/reviews/{review.pk}/undo/", {"decision": str(row.pk)}, follow=True))
+    assert "Taken back: nothing was decided. Both votes are asked for anew." in page
+    assert told_by_mail() == [(review.pk, mara.pk)]
+    assert "does not count any more: the second person took theirs back" in text_of(first.get("/intents/"))
+    assert "any more" not in text_of(first.get("/intents/")), "said once"
+    assert watching.voided_since(mara, row.at) == [row.about_id]
+    assert watching.voided_since(rita, row.at) == []
+    page = text_of(first.get(f"/reviews/{review.pk}/"))
+    assert "Both votes are asked for anew." in page
+    assert "Rita took the second vote back" in page
     world.later(20)
     world.sweep()
     assert world.read(intent).status == "unknown"

@@ -1,5 +1,6 @@
 """A person opens a case on any intent, and says that the customer waits."""
 
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -8,8 +9,8 @@ from actions import dispatch, history, times
 from actions.errors import BadDecision, Invalid, NotFound
 from actions.models import Intent
 from actions.statuses import Status
-from reconciliation.models import Comment, Review
-from reconciliation.reviews import opening_by_hand
+from reconciliation.models import Comment, Review, WaitsFor
+from reconciliation.reviews import opening_by_hand, waiting
 from tests import factories
 from tests.desk.steps import log_in, lost_answer, press, read, text_of
 from tests.flow.world import World
@@ -209,6 +210,26 @@ def test_saying_twice_that_the_customer_waits_is_said_once() -> None:
     for _ in range(2):
         client.post(f"/reviews/{review.pk}/raise/", {"waits": "yes"})
     assert Comment.objects.filter(kind="raised").count() == 1
+
+
+def test_saying_it_again_of_a_case_put_aside_meanwhile_brings_it_back() -> None:
+    review = make_case()
+    client, person = log_in()
+    client.post(f"/reviews/{review.pk}/raise/", {"waits": "yes"})
+    until = times.now() + timedelta(days=5)
+    waiting.put_aside(
+        review.pk, person=person, waits_for=WaitsFor.BANK, reference="", until=until, longest=until, note=""
+    )
+    other, _ = log_in()
+    page = text_of(other.get(f"/reviews/{review.pk}/"))
+    assert "Back into the queue, at its top." in page
+    assert "The customer does not wait any more" in page
+    other.post(f"/reviews/{review.pk}/raise/", {"waits": "yes"})
+    found = read(review)
+    assert (found.waits_until, found.waits_for, found.customer_waiting) == (None, "", True)
+    assert found.due_at < until
+    assert Comment.objects.filter(review=review, kind="raised").count() == 2
+    assert history.faults(Intent.objects.get(pk=review.intent_id)) == []
 
 
 def test_a_lease_that_has_just_ended_is_waited_for_too(world: World) -> None:

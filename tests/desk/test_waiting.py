@@ -32,6 +32,12 @@ def said(review: Review) -> list[tuple[str, str, str]]:
     return [(row.kind, row.text.source, row.text.text) for row in rows]
 
 
+def acted(review: Review) -> tuple[User | None, str, User | None]:
+    """Who did what was done last, and for whom."""
+    row = Comment.objects.filter(review=review).order_by("-pk")[0]
+    return row.person, row.by, row.to
+
+
 @pytest.mark.django_db
 def test_a_case_that_waits_leaves_the_queue_and_is_its_owners() -> None:
     review = make_case()
@@ -174,7 +180,7 @@ def test_somebody_elses_waiting_case_is_taken_up_by_a_supervisor_only() -> None:
 
 def test_the_time_brings_it_back_to_its_owner_with_a_word(world: World) -> None:
     intent, review = lost_answer(world)
-    person = factories.make_person()
+    person = factories.make_person(first_name="Mara")
     put_aside(review, person, until=times.now() + HOUR)
     world.later(3_000)
     sweep.sweep()
@@ -184,9 +190,10 @@ def test_the_time_brings_it_back_to_its_owner_with_a_word(world: World) -> None:
     review = read(review)
     assert (review.waits_until, review.waits_for, review.owner) == (None, "", person)
     assert said(review)[-1] == ("resumed", "clock", "Back, because the time agreed on is over.")
+    assert acted(review) == (None, "clock", person)
     sweep.sweep()
     assert len(said(review)) == 2
-    assert "by itself" in text_of(log_in()[0].get(f"/reviews/{review.pk}/"))
+    assert "The clock brought it back to Mara" in text_of(log_in()[0].get(f"/reviews/{review.pk}/"))
     assert history.faults(world.read(intent)) == []
 
 
@@ -201,6 +208,7 @@ def test_another_ledger_entry_brings_it_back(world: World) -> None:
     world.check(intent)
     assert (read(review).waits_until, read(review).owner) == (None, person)
     assert said(review)[-1] == ("resumed", "checker", "Back, because the ledger shows something else than before.")
+    assert acted(review) == (None, "checker", person)
 
 
 def test_a_new_reason_brings_it_back(world: World) -> None:

@@ -34,7 +34,9 @@ from reconciliation.reviews import (
     notices,
     opening,
     opening_by_hand,
+    pending,
     stakes,
+    verifying,
     waiting,
 )
 from reconciliation.reviews.bulk import rows, running
@@ -123,11 +125,22 @@ def test_an_orphan_has_the_stake_of_the_strictest_kind_and_is_told_of_as_high_va
     assert [notice.review_id for notice in Notice.objects.filter(kind=NoticeKind.HIGH_VALUE)] == [review.pk]
 
 
-def test_an_orphan_without_a_limit_to_compare_with_is_worth_one_and_without_an_amount_nothing() -> None:
-    kind = factories.make_kind(limits={"USD": {"review_above": 7}})
+def test_an_orphan_whose_currency_has_no_limit_is_worth_one_and_without_an_amount_nothing() -> None:
+    kind = factories.make_kind(limits={"EUR": {"review_above": None}})
     assert books.orphan(kind.downstream).stake == stakes.LIMIT
-    assert books.orphan(factories.make_downstream()).stake == stakes.LIMIT
     assert books.orphan(kind.downstream, amount_minor=None, currency="").stake == 0
+    notices.sweep(times.now())
+    assert not Notice.objects.exists()
+
+
+def test_what_is_in_a_currency_that_no_kind_lists_is_of_high_value_and_told_of() -> None:
+    kind = factories.make_kind(limits={"USD": {"review_above": 7}})
+    entries = [books.orphan(kind.downstream), books.orphan(factories.make_downstream())]
+    nameless = books.orphan(kind.downstream, currency="")
+    case = make_held(kind)
+    notices.sweep(times.now())
+    told = Notice.objects.filter(kind=NoticeKind.HIGH_VALUE).values_list("review_id", flat=True)
+    assert set(told) == {review.pk for review in (*entries, nameless, case)}
 
 
 def test_open_cases_of_before_get_their_stake_and_nothing_else_changes() -> None:
@@ -274,6 +287,22 @@ def test_a_database_that_is_away_when_a_row_is_read_anew_leaves_it_and_the_rest_
     assert len(calls) == 2
 
 
+@pytest.mark.parametrize("when", ["since it was shown", "right after it was read"])
+def test_a_history_as_long_as_it_was_and_another_is_not_what_was_shown(when: str, monkeypatch: Any) -> None:
+    review = make_case()
+    ticked = _ticked(review)
+
+    def rewritten() -> None:
+        Intent.objects.filter(pk=review.intent_id).update(chain_head="f" * 64)
+
+    if when == "since it was shown":
+        rewritten()
+    else:
+        _right_after_reading(monkeypatch, rewritten)
+    (came,) = running.run(Bulk.CHECK, ticked, asked=Asked(note="x"), person=make_person())
+    assert (came.came, came.words) == (running.Came.NOT_DONE, MOVED)
+
+
 # files
 
 
@@ -282,17 +311,16 @@ def test_erasing_a_file_says_who_in_the_history_of_its_case() -> None:
     for review in (make_case(), books.orphan(factories.make_downstream())):
         row = attaching.attach(review.pk, person=make_person(), name="a.txt", content=b"hello")
         for _ in range(2):
-            attaching.erase(row.pk, person=boss)
+            attaching.erase(row.pk, person=boss, reason="asked")
         said = review.comments.select_related("text").order_by("-pk")[0]
-        assert (review.comments.count(), said.person, said.kind, said.attachment) == (2, boss, "", None)
-        assert "Erased the bytes of a file for good:\na.txt" in said.text.text
+        assert (review.comments.count(), said.person, said.kind, said.attachment) == (2, boss, "erased", row)
+        assert "The person it is about asked for it." in said.text.text
         assert row.digest in said.text.text
-        assert attaching.faults(review.attachments.all()) == []
         review.refresh_from_db()
         if review.intent is None:
-            assert history.case_faults(review) == []
+            assert verifying.case_faults(review) == []
         else:
-            assert history.faults(Intent.objects.get(pk=review.intent.pk)) == []
+            assert verifying.intent_faults(Intent.objects.get(pk=review.intent.pk)) == []
 
 
 def test_the_page_of_an_intent_says_that_a_files_bytes_are_others() -> None:
@@ -339,7 +367,7 @@ def test_a_case_that_evidence_closes_leaves_what_was_undone_as_it_is(settings: A
     settings.LANDED_UNDO_S = 60
     review, person = books.orphan(factories.make_kind().downstream), make_person()
     made = books.decide(review, person, Choice.NOT_OURS).decision
-    books.deciding.undo(made.pk, person=person)
+    pending.undo(made.pk, person=person)
     commenting.comment(review.pk, person=person, text="x")
     _explain(review)
     assert orphans.close_case(review.pk)

@@ -9,8 +9,8 @@ from actions import breakers, times
 from actions.models import Downstream, Intent, Line
 from actions.statuses import Status
 from reconciliation import checks
-from reconciliation.models import Incident, IncidentKind, ReasonCode, Review
-from reconciliation.reviews import claiming, opening
+from reconciliation.models import Incident, IncidentKind, ReasonCode, Review, WaitsFor
+from reconciliation.reviews import claiming, opening, waiting
 from reconciliation.views import queue
 from tests.connectors.replies import reply
 from tests.factories import make_downstream, make_intent, make_kind, make_person
@@ -112,6 +112,28 @@ def test_time_stands_still_for_them_and_at_the_end_all_are_looked_up_before_anyb
     assert listed() == Review.objects.filter(closed_at=None).count()
     for review in Review.objects.filter(closed_at=None):
         assert_close(review.due_at, due[review.pk] + timedelta(hours=1))
+
+
+@pytest.mark.parametrize("when", ["after the outage", "while it lasts"])
+def test_what_it_stood_still_for_survives_being_put_aside_and_taken_up_again(world: World, when: str) -> None:
+    (review,) = cases(world, 1)
+    due = review.due_at
+    outage(world)
+    world.sweep()
+    Intent.objects.update(next_check_at=None)
+    world.later(3_600)
+    if when == "after the outage":
+        end(world)
+        world.sweep()
+        assert_close(Review.objects.get().due_at, due + timedelta(hours=1))
+    person, until = make_person(), times.now() + timedelta(days=2)
+    for _ in range(2):
+        waiting.put_aside(
+            review.pk, person=person, waits_for=WaitsFor.BANK, reference="", until=until, longest=until, note=""
+        )
+        assert Review.objects.get().due_at == until
+        waiting.resume(review.pk, person=person)
+        assert_close(Review.objects.get().due_at, due + timedelta(hours=1))
 
 
 def assert_close(one: datetime, other: datetime) -> None:

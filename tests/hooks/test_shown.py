@@ -9,12 +9,15 @@ from jsonschema import Draft202012Validator
 from actions import times
 from actions.connectors import registry
 from actions.connectors.base import Notice
-from actions.models import Intent
+from actions.models import Evidence, Intent
+from reconciliation import orphans
 from reconciliation.api.evidence_fields import ENTRY, EVIDENCE
-from reconciliation.models import Delivery
+from reconciliation.models import Delivery, LedgerEntry, Review
+from reconciliation.webhooks import applying
 from tests.admin.conftest import browser_of
 from tests.api.calling import make_api
-from tests.factories import make_person
+from tests.desk.steps import log_in, text_of
+from tests.factories import make_intent, make_person
 from tests.flow.world import Clock
 from tests.hooks.hooking import Hooks, Says, make_hooks
 from tests.hooks.test_services import ROWS, due, row, said
@@ -87,3 +90,31 @@ def test_the_agent_sees_the_verdict_and_not_who_told(hooks: Hooks) -> None:
     body = api.get(f"/intents/{intent.pk}/history").json()
     assert [set(check) for check in body["checks"]] == [{"at", "verdict"}]
     assert "webhook" not in str(body)
+
+
+def test_a_case_shows_what_a_webhook_said_as_it_was_stored(watched: Hooks, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also one that names several intents, and is a reason to look and nothing else; secrets masked."""
+    one, being_sent = watched.unknown(), watched.submitted()
+    keys = (one.idempotency_key, being_sent.idempotency_key)
+    monkeypatch.setattr(registry, "get", lambda _: Says(Notice("evt", times.now(), keys=keys)))
+    assert watched.deliver({"said": "<b>it was done</b>", "iban": "DE89370400440532013000"}).status_code == 204
+    watched.later(60)
+    assert applying.apply(Delivery.objects.get().pk), "tried again because of the one that is being sent"
+    assert Delivery.objects.get().tries == 2
+    reader, _ = log_in()
+    for intent in (one, being_sent):
+        page = text_of(reader.get(f"/intents/{intent.pk}/"))
+        assert "1 more piece (requests, answers, webhooks, pages), as stored" in page
+        assert "it was done&lt;/b&gt;" in page
+        assert "DE89370400440532013000" not in page
+        assert Evidence.objects.filter(intent=intent, kind="webhook").count() == 1
+
+
+def test_the_case_of_an_entry_shows_the_webhook_that_told_of_it(watched: Hooks) -> None:
+    told = watched.entry(make_intent(watched.kind), id="re_9", idempotency_key=..., order="order-of-nobody")
+    assert watched.deliver(told | {"memo": "<b>of nobody</b>"}).status_code == 204
+    watched.later(3_600)
+    entry = LedgerEntry.objects.get(entry_id="re_9")
+    assert orphans.open_case(entry.pk)
+    page = text_of(log_in()[0].get(f"/reviews/{Review.objects.get(entry=entry).pk}/"))
+    assert "of nobody&lt;/b&gt;" in page

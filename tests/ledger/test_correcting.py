@@ -13,10 +13,21 @@ from actions.errors import BadDecision, PersonNotAllowed, SeenIsStale
 from actions.models import Intent, Kind, Transition
 from actions.statuses import Status
 from reconciliation import ties
-from reconciliation.models import Decision, DecisionReason, Difference, LedgerEntry, Match, MatchRole, Review
-from reconciliation.reviews import opening, opening_by_hand, overriding
+from reconciliation.models import (
+    ClosedHow,
+    Decision,
+    DecisionReason,
+    Difference,
+    LedgerEntry,
+    Match,
+    MatchRole,
+    Review,
+)
+from reconciliation.reviews import opening, opening_by_hand, overriding, relinking
+from reconciliation.reviews.orphans import planning
 from reconciliation.reviews.overriding import Correction
 from tests import factories
+from tests.api.calling import make_api
 from tests.core.life import add_check
 from tests.factories import make_downstream, make_intent, make_person
 from tests.ledger.books import confirmed, failed, make_entry
@@ -362,3 +373,51 @@ def test_a_proposal_is_made_on_the_facts_that_the_page_showed(kind: Kind, boss: 
     with pytest.raises(SeenIsStale):
         overriding.propose(intent.pk, did_not_happen(), person=boss, seen=seen)
     assert not Decision.objects.exists()
+
+
+@pytest.mark.parametrize("ends", ["agreed", "refused", "ended with its case"])
+def test_what_is_proposed_while_the_correction_waits_is_held_and_not_refused_and_not_sent(
+    kind: Kind, boss: User, colleague: User, ends: str
+) -> None:
+    wrong, right = confirmed(kind), failed(kind, subject="order-70")
+    settled_by(wrong)
+    proposal = overriding.propose(wrong.pk, did_not_happen(right), person=boss, seen=overriding.seen(read(wrong)))
+    api = make_api(kind)
+    held = api.intent(subject="order-70/line-1")
+    mine = api.intent(subject="order-70/line-2", executor="caller", claim_token="mine")
+    for intent in (held, mine):
+        assert (intent.status, intent.attempts.count()) == (Status.HELD, 0)
+        assert [reason.code for reason in Review.objects.get(intent=intent).reasons.all()] == ["contradiction"]
+    assert api.intent(subject="order-71").status == Status.RECORDED
+    assert make_api(factories.make_kind(kind.downstream)).intent(subject="order-70").status == Status.RECORDED
+    if ends == "agreed":
+        overriding.agree(proposal.pk, person=colleague)
+    elif ends == "refused":
+        overriding.refuse(proposal.pk, person=colleague, note="It was not.")
+    else:
+        with transaction.atomic():
+            opening.close(read(wrong), ClosedHow.DECISION, now=times.now())
+    assert read(held).status == Status.HELD, "a person approves it, or not"
+    assert api.intent(subject="order-70/line-3").status == Status.RECORDED
+
+
+@pytest.mark.parametrize(
+    ("booked", "fits"),
+    [
+        ({"amount_minor": 5_000, "settled_amount_minor": 5_311, "settled_currency": "USD"}, True),
+        ({"amount_minor": 5_311, "currency": "USD", "settled_amount_minor": 5_000, "settled_currency": "EUR"}, True),
+        ({"amount_minor": 5_000, "currency": ""}, True),
+        ({"amount_minor": 4_999, "settled_amount_minor": 5_001}, False),
+    ],
+)
+@pytest.mark.parametrize("answered", [True, False])
+def test_a_confirmed_one_gets_an_entry_that_shows_its_amount_as_asked_for_or_as_booked(
+    kind: Kind, booked: dict[str, Any], fits: bool, answered: bool
+) -> None:
+    """Whether a correction says so or somebody links it; without a settled amount what was intended counts."""
+    wrong, right = confirmed(kind), confirmed(kind)
+    if not answered:
+        Intent.objects.filter(pk=right.pk).update(settled_amount_minor=None, settled_currency="")
+    entry, right = settled_by(wrong, **booked), read(right)
+    words = "" if fits else "That intent was settled with another amount than this entry shows."
+    assert relinking.against(entry, right, instead_of=wrong) == planning.plan(entry, right)[1] == words

@@ -24,7 +24,7 @@ from reconciliation.models import (
     MatchRole,
     Review,
 )
-from reconciliation.reviews import claiming, commenting, opening, overriding
+from reconciliation.reviews import claiming, commenting, opening, overriding, pending
 from reconciliation.reviews import orphans as deciding
 from tests import factories, flushing
 from tests.factories import make_intent, make_person
@@ -328,7 +328,7 @@ def test_it_takes_effect_when_the_time_to_undo_it_is_over(kind: Kind, settings: 
     assert roles(review) == []
     with pytest.raises(ReviewClosed, match="takes effect in a moment"):
         decide(review, person, Choice.NOT_OURS)
-    deciding.undo(row.pk, person=person)
+    pending.undo(row.pk, person=person)
     settings.LANDED_UNDO_S = 0.001
     decide(review, person, Choice.NOT_OURS)
     sweep()

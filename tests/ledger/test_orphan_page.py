@@ -199,7 +199,7 @@ def test_a_file_whose_bytes_are_others_shows_in_the_check_of_its_history(kind: K
     kept, changed = (
         attaching.attach(review.pk, person=person, name=name, content=b"line 12") for name in ("kept.txt", "a.txt")
     )
-    attaching.erase(kept.pk, person=factories.make_person("admin"))
+    attaching.erase(kept.pk, person=factories.make_person("admin"), reason="asked")
     assert "It does not hold" not in text_of(client.get(f"/reviews/{review.pk}/"))
     with without_triggers():
         Attachment.objects.filter(pk=changed.pk).update(content=b"line 13")

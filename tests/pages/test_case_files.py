@@ -1,17 +1,23 @@
 """Files of a case: what is taken, that it comes back as it was, and that no browser takes it for a page."""
 
 import hashlib
+from collections.abc import Callable
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.core.files.uploadedfile import SimpleUploadedFile
+from django.core.management import call_command
+from django.core.management.base import CommandError
 from django.test import Client
 
-from actions import history
+from actions import history, times
+from actions.models import Intent
 from reconciliation.models import Attachment, Comment, Review
-from reconciliation.reviews import attaching
+from reconciliation.reviews import attaching, verifying
 from tests import factories
 from tests.flushing import without_triggers
+from tests.ledger.books import orphan
 from tests.pages.cases import log_in, make_case, text_of
 
 pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
@@ -176,15 +182,70 @@ def test_an_administrator_erases_the_bytes_and_name_and_digest_stay() -> None:
         assert client.post(f"/attachments/{row.pk}/erase/").status_code == code
         row.refresh_from_db()
         assert row.content is not None, role
-    client, _ = log_in("admin")
-    page = text_of(client.post(f"/attachments/{row.pk}/erase/", follow=True))
+    client, person = log_in("admin")
+    for reason in ({}, {"reason": "a story about Ms Ito"}):
+        page = text_of(client.post(f"/attachments/{row.pk}/erase/", reason, follow=True))
+        assert "Nothing was erased. Say why it is erased." in page
+    page = text_of(client.post(f"/attachments/{row.pk}/erase/", {"reason": "wrong_file"}, follow=True))
     row.refresh_from_db()
     assert row.content is None
+    said = Comment.objects.select_related("text").get(kind="erased")
+    assert (said.person, said.attachment) == (person, row)
+    assert said.text.text.startswith("It was added by mistake.")
+    assert row.name not in said.text.text
+    assert row.intent is not None
+    assert verifying.intent_faults(Intent.objects.get(pk=row.intent_id)) == []
     assert "its bytes were erased" in page
     assert "statement.pdf" in page
     assert row.digest[:12] in page
     assert client.get(f"/attachments/{row.pk}/").status_code == 404
     assert client.get(f"/attachments/{row.pk}/erase/").status_code == 405
+
+
+def _erased_behind_our_back(row: Attachment) -> None:
+    Attachment.objects.filter(pk=row.pk).update(content=None, erased_at=times.now())
+
+
+def _exchanged(row: Attachment) -> None:
+    Attachment.objects.filter(pk=row.pk).update(content=b"%PDF-1.7 y")
+
+
+@pytest.mark.parametrize(
+    ("tamper", "words"),
+    [
+        (_erased_behind_our_back, "nobody is on record as having erased them"),
+        (_exchanged, "not those that were added"),
+    ],
+)
+def test_the_check_of_a_history_finds_files_that_were_tampered_with(
+    tamper: Callable[[Attachment], None], words: str
+) -> None:
+    row = attached()
+    out = StringIO()
+    call_command("verify_history", stdout=out)
+    assert out.getvalue() == "All 1 histories hold.\n"
+    with without_triggers():
+        tamper(row)
+    desk, _ = log_in()
+    admin, _ = log_in("admin")
+    for page in (
+        desk.get(f"/intents/{row.intent_id}/"),
+        admin.get(f"/admin/actions/intent/{row.intent_id}/change/"),
+        admin.get(f"/admin/reconciliation/attachment/{row.pk}/change/"),
+    ):
+        assert words in text_of(page)
+    with pytest.raises(CommandError, match="1 of 1 histories don't hold"):
+        call_command("verify_history", stdout=out)
+    assert f"attachment {row.pk}: " in out.getvalue()
+
+
+def test_a_file_of_an_entrys_case_is_checked_with_its_case() -> None:
+    review = orphan(factories.make_downstream())
+    row = attaching.attach(review.pk, person=factories.make_person(), name="a.txt", content=b"x")
+    assert verifying.case_faults(Review.objects.get(pk=review.pk)) == []
+    with without_triggers():
+        _exchanged(row)
+    assert len(verifying.case_faults(Review.objects.get(pk=review.pk))) == 1
 
 
 def test_only_those_who_decide_add_files_and_only_with_their_token() -> None:

@@ -144,6 +144,7 @@ def test_every_step_of_handling_has_words() -> None:
         "Mara handed it over to Jon",
         "Mara took it over from Jon",
         "Mara added a file",
+        "Mara erased a file for good",
         "Mara said that the customer waits",
     ]
     assert told[3].said == "why handed"

@@ -15,6 +15,8 @@ MOST = 500
 TOO_MANY = f"At most {MOST} at once: nothing was done. Tick fewer, or do the rest afterwards."
 NOT_UNDERSTOOD = "This is not a list of cases or intents that the desk has made. Nothing was done."
 NOTHING = "Nothing is ticked, so nothing was done."
+# So much of a digest tells one history from another.
+_HEAD = 16
 
 
 @dataclass(frozen=True)
@@ -42,10 +44,11 @@ class Row:
 
     @property
     def stamp(self) -> str:
-        """Changes with everything that is decided, found, said or handed over about it."""
+        """Changes with everything that is decided, found, said or handed over about it: the head of a chain says what
+        its history is, and not only how much of it there is."""
         review, intent = self.review, self.intent
-        chain = intent.chain_length if intent else review.chain_length if review else 0
-        return f"{review.version if review else 0}.{intent.version if intent else 0}.{chain}"
+        head = intent.chain_head if intent else review.chain_head if review else ""
+        return f"{review.version if review else 0}.{intent.version if intent else 0}.{head[:_HEAD]}"
 
     @property
     def value(self) -> str:

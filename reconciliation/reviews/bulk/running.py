@@ -149,7 +149,7 @@ def _check(row: Row, asked: Asked, person: User) -> Said:
         now = times.now()
         if why := not_to_look(intent, now):
             raise BadDecision(why)
-        if intent.chain_length != row.intent.chain_length:
+        if intent.chain_head != row.intent.chain_head:
             raise BadDecision(MOVED)
         if row.review is not None and row.review.closed_at is None:
             commenting.say(for_change(Review).get(pk=row.review.pk), person=person, text=text)

@@ -6,7 +6,7 @@ for an intent is written into its history as well.
 
 from reconciliation.reviews.deciding import Decided
 from reconciliation.reviews.orphans.deciding import decide
-from reconciliation.reviews.orphans.pending import due, take_effect, undo, votes, waiting
+from reconciliation.reviews.orphans.pending import due, take_effect
 from reconciliation.reviews.orphans.planning import (
     CHOICES,
     WORDS,
@@ -35,7 +35,4 @@ __all__ = [
     "offers",
     "seen",
     "take_effect",
-    "undo",
-    "votes",
-    "waiting",
 ]

@@ -21,7 +21,7 @@ from reconciliation.reviews import claiming, pending, people
 from reconciliation.reviews.deciding import Decided, refuse_second_vote
 from reconciliation.reviews.differences import MAX_NOTE
 from reconciliation.reviews.orphans.effects import carry_out
-from reconciliation.reviews.orphans.pending import against, lock, votes
+from reconciliation.reviews.orphans.pending import against, lock
 from reconciliation.reviews.orphans.planning import (
     CHOICES,
     Ballot,
@@ -31,7 +31,7 @@ from reconciliation.reviews.orphans.planning import (
     needs_two,
     seen,
 )
-from reconciliation.reviews.orphans.rows import keep, say_about
+from reconciliation.reviews.orphans.rows import keep
 
 
 def decide(
@@ -59,7 +59,7 @@ def decide(
         raise claiming.closed(review)
     _refuse_incomplete(review, ballot)
     pending.refuse_decided(review)
-    refuse_second_vote(votes(review).first(), person)
+    refuse_second_vote(pending.votes(review).first(), person)
     claiming.claim(review_id, person=person)
     try:
         with transaction.atomic():
@@ -134,7 +134,7 @@ def _vote(
     review: Review, entry: LedgerEntry, intent: Intent | None, ballot: Ballot, person: User, now: datetime
 ) -> Decision | None:
     """The first vote that this ballot is the second of. One for something else, or on other facts, is voided."""
-    first = votes(review).first()
+    first = pending.votes(review).first()
     if first is None:
         return None
     refuse_second_vote(first, person)
@@ -146,7 +146,7 @@ def _vote(
     )
     if same:
         return first
-    say_about(first, Choice.VOID, person, now)
+    pending.void(first, person=person)
     return None
 
 

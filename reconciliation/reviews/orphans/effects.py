@@ -15,9 +15,9 @@ from reconciliation.models import (
     MatchRole,
     Review,
 )
-from reconciliation.reviews import differences, effects, opening
+from reconciliation.reviews import differences, effects, opening, voiding
 from reconciliation.reviews.orphans.planning import Follows, plan
-from reconciliation.reviews.orphans.rows import keep, say_about
+from reconciliation.reviews.orphans.rows import keep
 
 # Something else explains it by now, or nothing moved. Not "for now": that is about an intent not settled yet.
 _EXPLAINED = ("tied", "answered", "nothing_moved")
@@ -39,7 +39,7 @@ def carry_out(row: Decision, entry: LedgerEntry, intent: Intent | None, now: dat
         follows = plan(entry, intent)[0] if row.choice == Choice.LINK else Follows.DUPLICATE
         assert follows is not None
         _EFFECTS[follows](row, entry, intent, now)
-    say_about(row, Choice.EFFECT, row.person, now)
+    voiding.about(row, Choice.EFFECT, row.person, now=now)
     closed = Review.objects.filter(pk=row.review_id, closed_at__isnull=True)
     closed.update(closed_at=now, closed_how=ClosedHow.DECISION, lease_until=None)
 

@@ -1,14 +1,12 @@
-"""Decisions about entries between being made and taking effect: first votes, undo windows, and what ends them."""
+"""Decisions about entries between being made and taking effect. What they have in common with those about intents is
+in `reviews.pending`."""
 
 from datetime import datetime
 from uuid import UUID
 
-from django.contrib.auth.models import User
-from django.db import IntegrityError, transaction
-from django.db.models import QuerySet
+from django.db import transaction
 
 from actions import subjects, times
-from actions.errors import BadDecision, LandedError
 from actions.locking import for_change
 from actions.models import Intent
 from reconciliation.models import (
@@ -17,20 +15,9 @@ from reconciliation.models import (
     LedgerEntry,
     Review,
 )
-from reconciliation.reviews import people
+from reconciliation.reviews import pending
 from reconciliation.reviews.orphans.effects import carry_out
 from reconciliation.reviews.orphans.planning import CHOICES, Seen, against_duplicate, plan, seen
-from reconciliation.reviews.orphans.rows import say_about
-
-
-def votes(review: Review) -> QuerySet[Decision]:
-    """First votes that still count: nobody seconded, undid or voided them, and nothing is pending."""
-    return review.decisions.filter(choice__in=CHOICES, intent=None, followed_by=None, takes_effect_at=None)
-
-
-def waiting() -> QuerySet[Decision]:
-    """Decisions about entries whose undo window has to end before they take effect."""
-    return Decision.objects.filter(choice__in=CHOICES, intent=None, followed_by=None, takes_effect_at__isnull=False)
 
 
 def lock(intent_id: UUID) -> Intent:
@@ -45,21 +32,8 @@ def against(entry: LedgerEntry, intent: Intent | None, choice: Choice) -> str:
 
 
 def due(now: datetime, *, limit: int) -> list[int]:
-    found = waiting().filter(takes_effect_at__lte=now).order_by("takes_effect_at", "pk")
-    return list(found.values_list("pk", flat=True)[:limit])
-
-
-def undo(decision_id: int, *, person: User) -> Decision:
-    """Takes one's own decision back while its undo window is open. Raises BadDecision, PersonNotAllowed."""
-    people.must(people.may_decide(person))
-    with transaction.atomic():
-        mine = waiting().filter(pk=decision_id, person=person)
-        review = for_change(Review).filter(decisions__in=mine).first()
-        # Looked at again under the lock: the clock may have carried it out in between.
-        found = mine.first() if review is not None else None
-        if found is None:
-            raise BadDecision("It has taken effect already, or it is not yours to undo.")
-        return say_about(found, Choice.UNDO, person, times.now())
+    """Decisions about entries whose undo window is over."""
+    return pending.due(now, limit=limit, choices=CHOICES)
 
 
 def take_effect(decision_id: int) -> bool:
@@ -74,15 +48,9 @@ def take_effect(decision_id: int) -> bool:
         assert review.entry_id is not None
         entry = for_change(LedgerEntry).get(pk=review.entry_id)
         now = times.now()
-        if not waiting().filter(pk=row.pk, takes_effect_at__lte=now).exists():
+        if not pending.waiting(CHOICES).filter(pk=row.pk, takes_effect_at__lte=now).exists():
             return False
-        stale = seen(entry, intent) != Seen(row.seen_version, row.seen_digest)
-        if review.closed_at is not None or stale or against(entry, intent, Choice(row.choice)):
-            say_about(row, Choice.VOID, None, now)
-            return True
-        try:
-            with transaction.atomic():
-                carry_out(row, entry, intent, now)
-        except (LandedError, IntegrityError):
-            say_about(row, Choice.VOID, None, now)
+        other = seen(entry, intent) != Seen(row.seen_version, row.seen_digest)
+        stale = review.closed_at is not None or other or bool(against(entry, intent, Choice(row.choice)))
+        pending.carry_out_or_void(row, lambda: carry_out(row, entry, intent, now), stale=stale)
     return True

@@ -1,12 +1,8 @@
 """What can be decided about an entry that no intent explains, and what would follow from it."""
 
-from contextlib import suppress
 from dataclasses import dataclass
 from enum import StrEnum
 from typing import Any
-from uuid import UUID
-
-from django.db.models import Q
 
 from actions import policy, subjects
 from actions.canonical import canonical, digest
@@ -20,11 +16,10 @@ from reconciliation.models import (
     EntryRole,
     EntryState,
     LedgerEntry,
-    Match,
-    MatchRole,
     Purpose,
     Review,
 )
+from reconciliation.reviews import relinking
 
 CHOICES = (Choice.LINK, Choice.DUPLICATE, Choice.NOT_OURS)
 # As many intents on the entry's order are offered by themselves; any other can be named.
@@ -108,12 +103,7 @@ def _offer(entry: LedgerEntry, intent: Intent) -> Offer:
 
 def find(entry: LedgerEntry, named: str) -> Intent | None:
     """The intent of the entry's downstream with this id or idempotency key."""
-    text = named.strip()
-    by = Q(idempotency_key=text)
-    with suppress(ValueError):
-        by |= Q(pk=UUID(text))
-    mine = Intent.objects.filter(by, downstream=entry.downstream_id)
-    return mine.select_related("kind", "policy").order_by("-pk").first() if text else None
+    return relinking.named(entry.downstream_id, named)
 
 
 def seen(entry: LedgerEntry, intent: Intent | None) -> Seen:
@@ -145,7 +135,7 @@ _FACTS = (
 def plan(entry: LedgerEntry, intent: Intent) -> tuple[Follows | None, str]:
     """What a link of this entry to this intent does now; or None, and why it can't be made."""
     follows, against = _plan(entry, intent)
-    against = _another_ones(entry, intent) or against
+    against = relinking.against_key(entry, intent) or against
     return (None, against) if against else (follows, "")
 
 
@@ -156,20 +146,9 @@ def _plan(entry: LedgerEntry, intent: Intent) -> tuple[Follows | None, str]:
         return Follows.TAKEN_BACK, why or _against_pending(entry)
     if status == Status.FAILED:
         return Follows.DISPUTE, ""
-    if status == Status.CONFIRMED and _settled_by_another(entry, intent):
+    if status == Status.CONFIRMED and relinking.settled_by_another(entry, intent):
         return Follows.DUPLICATE, _against_pending(entry)
-    return Follows.TIE if status == Status.CONFIRMED else Follows.CONFIRM, _against_settling(entry, intent)
-
-
-def _against_settling(entry: LedgerEntry, intent: Intent) -> str:
-    """Why this entry can't be what settles it."""
-    if intent.status in (Status.HELD, Status.RECORDED, Status.CANCELLED):
-        return "It was not sent, so this entry can't be what it did."
-    if entry.state != EntryState.FINAL:
-        return "The entry is not final: it settles nothing before it is."
-    if intent.status == Status.CONFIRMED and not _fits(entry, intent):
-        return "It was settled with another amount than this entry shows."
-    return "It is being sent at this moment: wait for its answer." if intent.lease_until is not None else ""
+    return Follows.TIE if status == Status.CONFIRMED else Follows.CONFIRM, relinking.against_settling(entry, intent)
 
 
 def against_duplicate(entry: LedgerEntry, intent: Intent) -> str:
@@ -178,34 +157,12 @@ def against_duplicate(entry: LedgerEntry, intent: Intent) -> str:
         return "What takes something back is no duplicate."
     if intent.status != Status.CONFIRMED:
         return "Only what is confirmed can have a duplicate."
-    return _another_ones(entry, intent) or _against_pending(entry)
+    return relinking.against_key(entry, intent) or _against_pending(entry)
 
 
 def _against_pending(entry: LedgerEntry) -> str:
     """Money that may still stay where it is, is neither to be recovered nor to be sent again."""
     return "" if entry.state == EntryState.FINAL else "The entry is not final: nothing follows from it yet."
-
-
-def _another_ones(entry: LedgerEntry, intent: Intent) -> str:
-    if entry.key and entry.key != intent.idempotency_key and find(entry, entry.key) is not None:
-        return "The entry bears the key of another intent."
-    return ""
-
-
-def _settled_by_another(entry: LedgerEntry, intent: Intent) -> bool:
-    ties = Match.objects.filter(intent=intent, role=MatchRole.SETTLES, released_at__isnull=True)
-    return ties.exists() or bool(intent.external_id and intent.external_id != entry.entry_id)
-
-
-def _fits(entry: LedgerEntry, intent: Intent) -> bool:
-    settled = (intent.settled_amount_minor, intent.settled_currency)
-    wanted = (intent.amount_minor, intent.currency) if settled[0] is None else settled
-    if wanted[0] is None:
-        return True
-    shown = [(entry.amount_minor, entry.currency)]
-    if entry.settled_amount_minor is not None:
-        shown.append((entry.settled_amount_minor, entry.settled_currency or entry.currency))
-    return (wanted[0], wanted[1] or intent.currency) in shown
 
 
 def needs_two(entry: LedgerEntry, intent: Intent | None) -> bool:
