@@ -209,6 +209,18 @@ def _problems(error: errors.LandedError) -> list[Problem] | None:
     return [Problem(field=field, message=text) for field, text in error.fields.items()]
 
 
+def unread(error: errors.LandedError) -> Answer:
+    """For a record that was not shown, which says nothing about what stands in it."""
+    text = {
+        "not_found": texts.NOT_FOUND,
+        "not_allowed": texts.MAY_NOT_READ,
+        "unavailable": texts.UNREADABLE,
+    }.get(result_of(error), texts.NOT_NOW)
+    return Answer(
+        result=result_of(error), what_to_do=text, recorded="maybe", code=error.code, problems=_problems(error)
+    )
+
+
 def unavailable(text: str, *, recorded: Recorded, key: str | None = None) -> Answer:
     return Answer(result="unavailable", what_to_do=text, recorded=recorded, request_key=key)
 

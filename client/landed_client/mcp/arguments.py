@@ -52,7 +52,7 @@ class OneAction(Arguments):
 
 class Waiting(Arguments):
     intent_id: _Id
-    timeout_s: float = Field(
+    wait_s: float = Field(
         default=25.0, ge=0, description=f"Seconds to wait, at most {LONGEST_WAIT_S:.0f}; longer is cut to that."
     )
 

@@ -19,7 +19,7 @@ from landed_client.mcp.arguments import (
     Proposal,
     Waiting,
 )
-from landed_client.mcp.keys import Names, Place, Unanswered
+from landed_client.mcp.keys import Key, Names, Place, Recent
 from landed_client.proposals import Proposing, encoded, proposal_body
 
 _PROGRESS_EVERY_S: Final = 5.0
@@ -27,11 +27,11 @@ _PROGRESS_EVERY_S: Final = 5.0
 
 @dataclass(frozen=True)
 class Desk:
-    """What all calls share: the connection, how the host names run and step, and what is not answered yet."""
+    """What all calls share: the connection, how the host names run and step, and recent keys."""
 
     landed: AsyncLanded
     names: Names = field(default_factory=Names)
-    unanswered: Unanswered = field(default_factory=Unanswered)
+    recent: Recent = field(default_factory=Recent)
 
 
 # --- propose
@@ -46,21 +46,38 @@ async def propose(desk: Desk, given: Proposal, meta: dict[str, Any]) -> Answer:
     fields = _fields(given, place)
     if (reason := _means_nothing(fields)) is not None:
         return answers.invalid([reason])
-    key = _key(desk, given, fields, place)
+    found = _key(desk, given, fields, place)
+    key, seen, wait = found.text, found.seen, min(given.wait_s, LONGEST_WAIT_OF_PROPOSAL_S)
     try:
-        fields["request_key"] = key
-        intent = await _record(desk, fields, wait=min(given.wait_s, LONGEST_WAIT_OF_PROPOSAL_S))
+        intent = await _record(desk, fields, key, wait=wait)
+        if seen and given.request_key is None and _is_over_and_may_come_again(intent):
+            # Who asks was told that the earlier one is over, or has read so: this is meant as a new one.
+            desk.recent.forget(key)
+            key = _key(desk, given, fields, place).text
+            intent = await _record(desk, fields, key, wait=wait)
     except errors.Unavailable as error:
-        # Not forgotten: the very same call goes out under this key.
+        # Not answered: the very same call goes out under this key, whenever it comes.
         text = texts.unavailable(may_be_recorded=error.may_be_recorded)
         return answers.unavailable(text, recorded="maybe" if error.may_be_recorded else "no", key=key)
     except errors.LandedError as error:
         answer = answers.refused(error, await _concerned(desk, error), key=key)
         if not error.may_be_recorded:
-            desk.unanswered.answered(key)
+            desk.recent.forget(key)
         return answer
-    desk.unanswered.answered(key)
+    _remember(desk, key, place)
     return answers.proposed(intent, key)
+
+
+def _remember(desk: Desk, key: str, place: Place) -> None:
+    """Where the host names steps, a call that was answered is over, and another step is another action."""
+    if place.run is not None and place.step is not None:
+        desk.recent.forget(key)
+    else:
+        desk.recent.answered(key)
+
+
+def _is_over_and_may_come_again(intent: Intent) -> bool:
+    return intent.replayed and intent.outcome in ("failed", "cancelled") and intent.may_propose_again
 
 
 def _fields(given: Proposal, place: Place) -> Proposing:
@@ -92,16 +109,18 @@ def _means_nothing(fields: Proposing) -> answers.Problem | None:
     return None
 
 
-def _key(desk: Desk, given: Proposal, fields: Proposing, place: Place) -> str:
-    """In this order: one not answered yet, one of ours that came back, run and step, the model's own, a new one."""
+def _key(desk: Desk, given: Proposal, fields: Proposing, place: Place) -> Key:
+    """In this order: a recent one's, one of ours that came back, run and step, the model's own, a new one."""
     derived = keys.derived(place, kind=given.kind, subject=given.subject, params=given.params)
     own = None if given.request_key is None else keys.of_the_model(given.request_key)
     came_back = own if own == given.request_key else None
-    key = came_back or derived or own or keys.minted()
-    return desk.unanswered.key_for(place.run, {**fields, "own": own if own != came_back else None}, key)
+    same = {name: value for name, value in fields.items() if name not in ("note", "context", "request_key")}
+    same["own"] = None if came_back else own
+    return desk.recent.key_for(place.run, same, came_back or derived or own or keys.minted())
 
 
-async def _record(desk: Desk, fields: Proposing, *, wait: float) -> Intent:
+async def _record(desk: Desk, fields: Proposing, key: str, *, wait: float) -> Intent:
+    fields["request_key"] = key
     with anyio.CancelScope(shield=True):
         intent = await desk.landed.actions.propose(**fields)
     # Here a cancelled call ends; its proposal is on record and its key is kept for whoever makes it again.
@@ -138,7 +157,7 @@ async def get(desk: Desk, given: OneAction) -> Answer:
 
 async def wait(desk: Desk, given: Waiting, tell: Callable[[float, float], Awaitable[None]]) -> Answer:
     """The action once it is settled, or as it is when time is up. `tell`: seconds gone, seconds in all."""
-    timeout = min(given.timeout_s, LONGEST_WAIT_S)
+    timeout = min(given.wait_s, LONGEST_WAIT_S)
     found: list[Answer] = []
     async with anyio.create_task_group() as group:
         group.start_soon(_tell_regularly, tell, timeout)
@@ -157,10 +176,8 @@ async def _tell_regularly(tell: Callable[[float, float], Awaitable[None]], total
 async def _read(call: Callable[[], Awaitable[Intent]]) -> Answer:
     try:
         return answers.shown(await call())
-    except errors.Unavailable:
-        return answers.unavailable(texts.UNREADABLE, recorded="maybe")
     except errors.LandedError as error:
-        return answers.refused(error, None, key=None)
+        return answers.unread(error)
 
 
 async def list_unsettled(desk: Desk, given: Listing) -> ActionList:
@@ -185,7 +202,7 @@ async def cancel(desk: Desk, given: OneAction) -> Answer:
     except errors.Unavailable:
         return answers.unavailable(texts.MAY_BE_WITHDRAWN, recorded="maybe")
     except errors.LandedError as error:
-        return answers.refused(error, None, key=None)
+        return answers.unread(error)
 
 
 async def _now(desk: Desk, intent_id: str) -> Intent | None:

@@ -2,14 +2,15 @@
 
 What MCP itself has is no help: a repeated call has a new JSON-RPC id and a new progress token, the ids begin at the
 same number in every session, and sessions end. So a key comes from what the host says about the *run* and the *step*
-in the request's `_meta`, or from this process's memory of proposals that nobody has been answered yet.
+in the request's `_meta`, or from this process's memory of recent proposals.
 """
 
 import hashlib
 import json
+import time
 import unicodedata
 from collections import OrderedDict
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any, Final
 from uuid import uuid4
@@ -18,6 +19,8 @@ from uuid import uuid4
 _OURS: Final = "mcp-"
 _MODELS: Final = "mcp-m-"
 _MOST: Final = 10_000
+# Longer than hosts wait for a call, and than a model needs to make it once more.
+KEPT_FOR_S: Final = 600.0
 _LONGEST_NAME: Final = 200
 
 
@@ -69,28 +72,53 @@ def minted() -> str:
     return f"{_OURS}{uuid4()}"
 
 
-class Unanswered:
-    """Proposals whose callers have no answer so far: in flight, cancelled meanwhile, or without an answer of Landed.
+@dataclass
+class _Kept:
+    key: str
+    until: float | None = None
 
-    The very same proposal of the same run, made while one is in here, goes out under the same key. This is memory of
-    this process, and of the last 10,000: behind it stands the guard.
+
+@dataclass(frozen=True)
+class Key:
+    """`seen`: it stands for an earlier proposal whose caller was answered."""
+
+    text: str
+    seen: bool = False
+
+
+class Recent:
+    """The keys of recent proposals: the very same one, made again in the same run, goes out under the same key.
+
+    Kept without end while nobody was answered (in flight, cancelled meanwhile, no answer of Landed), and for ten
+    minutes afterwards, because an answer that was given need not have reached the model: some transports don't say
+    that the host went away. What is the same is what is done: kind, subject, amount, currency, params; a note may be
+    worded anew. It is this process's memory of 10,000 proposals, and behind it stands the guard.
     """
 
-    def __init__(self) -> None:
-        self._keys: OrderedDict[str, str] = OrderedDict()
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._kept: OrderedDict[str, _Kept] = OrderedDict()
+        self._clock = clock
 
-    def key_for(self, run: str | None, proposal: Mapping[str, Any], otherwise: str) -> str:
-        """The key to use, from now on remembered."""
+    def key_for(self, run: str | None, proposal: Mapping[str, Any], otherwise: str) -> Key:
+        """The key to use, from now on remembered as not answered."""
         name = _digest([run, proposal])
-        key = self._keys.setdefault(name, otherwise)
-        self._keys.move_to_end(name)
-        if len(self._keys) > _MOST:
-            self._keys.popitem(last=False)
-        return key
+        kept = self._kept.get(name)
+        if kept is None or (kept.until is not None and kept.until < self._clock()):
+            kept = self._kept[name] = _Kept(otherwise)
+        seen, kept.until = kept.until is not None, None
+        self._kept.move_to_end(name)
+        if len(self._kept) > _MOST:
+            self._kept.popitem(last=False)
+        return Key(kept.key, seen)
 
     def answered(self, key: str) -> None:
-        for name in [name for name, kept in self._keys.items() if kept == key]:
-            del self._keys[name]
+        for kept in self._kept.values():
+            if kept.key == key:
+                kept.until = self._clock() + KEPT_FOR_S
+
+    def forget(self, key: str) -> None:
+        for name in [name for name, kept in self._kept.items() if kept.key == key]:
+            del self._kept[name]
 
 
 def _folded(subject: str) -> str:
