@@ -1,9 +1,11 @@
 """What a model reads: for every status and next step, and for every refusal."""
 
 import inspect
+import json
 import re
 from datetime import UTC, datetime
 from itertools import product
+from pathlib import Path
 from typing import Any, get_args
 
 import pytest
@@ -12,8 +14,11 @@ pytest.importorskip("mcp")
 
 from landed_client import errors
 from landed_client.intents import Step
-from landed_client.mcp import answers, texts, tools
+from landed_client.mcp import answers, main, texts, tools
 from landed_client.mcp.texts import Facts
+from landed_client.problems import error_of
+from landed_client.testing import FakeLanded
+from landed_client.wire import Reply
 
 FORBIDDEN = re.compile(r"fail|error|try again|retry|retrie|did not work|unsuccessful|time.?d? ?out", re.IGNORECASE)
 AT = datetime(2026, 11, 30, 12, 0, 30, tzinfo=UTC)
@@ -149,3 +154,44 @@ def test_the_annotations_say_what_the_tools_do() -> None:
         True,
     )
     assert all(tool.output_schema for tool in tools.listed())
+
+
+def _refused_with(code: str, **more: Any) -> answers.Answer:
+    """The answer for a problem as the server writes it."""
+    problem = {"code": code, "detail": "It failed, try again.", "retryable": False} | more
+    error = error_of(Reply(409, {}, json.dumps(problem).encode()), request_key="k")
+    return answers.refused(error, getattr(error, "intent", None), key="k")
+
+
+def test_what_is_already_done_shows_the_one_that_did_it() -> None:
+    fake = FakeLanded()
+    with fake.client() as client:
+        client.actions.propose(kind="refund", subject="order-1", amount="5.00", currency="EUR", wait=5)
+    answer = _refused_with("already_done", intent=fake.intents()[0])
+    assert (answer.result, answer.recorded) == ("already_done", "no")
+    assert answer.intent is not None
+    assert answer.intent.outcome == "confirmed"
+    assert "Don't propose it again" in answer.what_to_do
+
+
+def test_a_limit_is_told_as_data_and_the_text_says_not_to_split_it() -> None:
+    resets = "2026-12-01T00:00:00Z"
+    answer = _refused_with("limit_exceeded", limit="100.00", remaining="3.10", resets_at=resets)
+    assert (answer.limit, answer.remaining) == ("100.00", "3.10")
+    assert answer.resets_at is not None
+    assert "Don't split it" in answer.what_to_do
+    assert not re.search(r"\d", answer.what_to_do)
+
+
+def test_the_page_names_every_tool_argument_result_and_setting() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "mcp.md").read_text()
+    names = set(tools.TOOLS)
+    for tool in tools.TOOLS.values():
+        names |= set(tool.takes.model_fields)
+    results = {*get_args(answers.Result), "actions"}
+    settings = set(re.findall(r"LANDED_[A-Z_]+", main._USAGE))
+    missing = [name for name in sorted(names | results | settings) if f"`{name}`" not in page]
+    assert missing == []
+    is_error = dict(re.findall(r"^\| `(\w+)` \| (yes|no) \|", page, re.MULTILINE))
+    assert {name for name, said in is_error.items() if said == "yes"} == answers.ERRORS
+    assert set(is_error) == results

@@ -119,6 +119,9 @@ async def test_a_lost_response_is_unknown_then_refused_then_confirmed_and_booked
         assert [one["id"] for one in listed["actions"]] == [action]
         last = await answer(client, "wait_for_action", {"intent_id": action, "wait_s": 30})
         assert last["intent"]["outcome"] == "confirmed"
+        # The demo's kind allows look-alikes: what keeps this from being a second refund is the key alone.
+        same = await answer(client, "propose_action", refund)
+        assert (same["replayed"], same["intent"]["id"]) == (True, action)
     assert len(landed_faults.booked(order)) == 1
     assert len(landed_faults.posts(order)) == 1
 
@@ -142,6 +145,8 @@ async def test_a_host_that_disconnects_leaves_its_proposal_on_record(mode: Any) 
             async with Client(url, mode=mode) as client:
                 await call(client, "propose_action", REFUND)
         assert slow.arrived.is_set()
+        # Until the server has seen that nobody is there any more.
+        await anyio.sleep(0.2)
         assert fake.intents() == []
         slow.go.set()
         with anyio.fail_after(5):
