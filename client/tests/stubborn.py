@@ -26,15 +26,16 @@ class RefusesLookAlikes(FakeLanded):
     """The fake, with the look-alike policy `refuse`: what is confirmed isn't taken a second time."""
 
     def _answer(self, request: Any) -> Any:
+        done = [row for row in self._api.rows.values() if row.status == "confirmed"]
         answer = super()._answer(request)
-        if request.method != "POST" or not request.url.path.endswith("/intents") or answer.status != 201:
+        if request.method != "POST" or answer.status != 201:
             return answer
         new = self._api.rows[str(answer.about)]
-        done = [row for row in self._api.rows.values() if row.status == "confirmed" and row.payload == new.payload]
-        if not done:
+        same = [row.id for row in done if row.payload == new.payload]
+        if not same:
             return answer
         del self._api.rows[new.id]
-        shown = next(one for one in self.intents() if one["id"] == done[0].id)
+        shown = next(one for one in self.intents() if one["id"] == same[0])
         text = "The same was confirmed a short time ago."
         return self._api.problem(409, "already_done", text, self.now, intent=shown)
 
