@@ -13,7 +13,7 @@ from typing import Final
 from landed_client import errors
 from landed_client.intents import Intent
 
-# What is told when a call ended and nothing at all is known of it: a framework's own time-out, a bug, a cancelled run.
+# What is told when a call ended and nothing is known of it: a framework's own time-out, a bug, a cancelled run.
 UNANSWERED: Final = (
     "No answer came back from this call. The action may be on record and it may have happened. Don't repeat it and "
     "don't do anything in its place: a repeat will be refused while it is open. End your turn; its record will show "
@@ -23,8 +23,8 @@ UNANSWERED: Final = (
 NOTHING_RECORDED: Final = "Nothing was recorded and nothing was sent."
 
 _EARLIER: Final[Mapping[str, str]] = {
-    "unsettled_duplicate": "Nothing was recorded and nothing was sent by this call: there is an earlier action on the "
-    "same subject that is still open, and a repeat is refused until it is settled, in whatever words it is asked "
+    "unsettled_duplicate": "Nothing was recorded and nothing was sent by this call: there is an earlier action on "
+    "the same subject that is still open, and a repeat is refused until it is settled, in whatever words it is asked "
     "for. About the earlier one:",
     "already_done": "Nothing was recorded and nothing was sent by this call: the same action was done before. About "
     "the earlier one:",

@@ -10,7 +10,8 @@ import pytest
 from landed_client.testing import FakeLanded
 
 READS_LIKE_AN_ERROR = re.compile(
-    r"\b(error|fail(ed|ure)?|time[sd]?[ -]?out|tim(ed|ing) out|try again|retry|exception|could not|unavailable)\b", re.I
+    r"\b(error|fail(ed|ure)?|time[sd]?[ -]?out|tim(ed|ing) out|try again|retry|exception|could not|unavailable)\b",
+    re.I,
 )
 
 # What may become of an action once it is sent, and how it stands when everybody has looked: as the fake scripts it.

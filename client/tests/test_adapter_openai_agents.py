@@ -1,5 +1,7 @@
 """The tools under the SDK's own Runner, with a scripted model and the fake. Nothing leaves this machine."""
 
+from __future__ import annotations
+
 import asyncio
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -83,7 +85,13 @@ def test_it_proposes_waits_and_tells_the_model(fake_landed: FakeLanded) -> None:
 def test_an_unknown_outcome_is_told_without_a_word_that_makes_models_repeat(fake_landed: FakeLanded) -> None:
     fake_landed.script("order-1", "unknown")
     (read,) = run([tool_of(fake_landed.async_client(), wait=2)], ARGUMENTS)
-    for part in ("may have happened", "Don't repeat it", "repeat will be refused", "asking for again from", "customer"):
+    for part in (
+        "may have happened",
+        "Don't repeat it",
+        "repeat will be refused",
+        "asking for again from",
+        "customer",
+    ):
         assert part in read
     assert not READS_LIKE_AN_ERROR.search(read)
 
@@ -238,7 +246,10 @@ def test_a_lost_answer_of_an_mcp_server(settings: Any, calls: int, reads: Callab
 
     async def lose() -> str:
         async with Lost(made, **settings | {"client_session_timeout_seconds": 0.15}) as server:
-            turns = [[function_call("propose_action", {"subject": "order-1"}, call_id="c")], [assistant_message("ok")]]
+            turns = [
+                [function_call("propose_action", {"subject": "order-1"}, call_id="c")],
+                [assistant_message("ok")],
+            ]
             agent = Agent(name="desk", model=ScriptedModel(turns), mcp_servers=[server])
             result = await Runner.run(agent, "a refund, please")
             return next(

@@ -55,7 +55,9 @@ def propose_node(landed: Landed, proposal: Callable[[Any], Proposing], *, into: 
         fields = proposal(state)
         place, thread = _place(config), str(config["configurable"].get("thread_id") or "")
         if not thread and not fields.get("request_key"):
-            raise ValueError("Without a thread_id nothing tells this step from any other: give one, or a request_key.")
+            raise ValueError(
+                "Without a thread_id nothing tells this step from any other: give one, or a request_key."
+            )
         key = fields.get("request_key") or once.request_key(place, fields)
         named: Proposing = once.in_run({**fields, "request_key": key}, thread or key)
         told = landed._carry_out(once.propose(named, landed._setting))

@@ -7,19 +7,22 @@ By default the SDK tells the model "An error occurred while running the tool. Pl
 raises, "timed out" for its own time-out, and the same for tools of MCP servers. Each of these is replaced here.
 """
 
-import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, Final, get_type_hints
+from typing import Any, Final
 
 from agents import FunctionTool, ModelBehaviorError, RunContextWrapper, function_tool
 from agents.tool_context import ToolContext
 
 from landed_client import AsyncLanded, LandedError, telling
 from landed_client.adapters import once
+from landed_client.adapters.parameters import with_parameters_of
 from landed_client.proposals import Proposing
 
 RunOf = Callable[[ToolContext[Any]], str]
+_CONTEXT: Final = inspect.Parameter(
+    "landed_run_context", inspect.Parameter.POSITIONAL_ONLY, annotation=ToolContext[Any]
+)
 
 # For MCPServerStdio and MCPServerStreamableHttp, as keyword arguments. Its own repeating is off (a repeated call is
 # another proposal), and its session waits longer than `wait_for_action` does; five seconds are the SDK's default.
@@ -62,11 +65,11 @@ def action_tool(
             return f"{telling.NOTHING_RECORDED} These arguments can't be taken: {error}"
         return (await landed._carry_out(once.propose(fields, landed._setting, wait=wait))).text
 
-    return _tool(_with_parameters_of(proposal, call), timeout)
+    return _tool(with_parameters_of(proposal, call, _CONTEXT), timeout)
 
 
 def record_tool(landed: AsyncLanded, *, wait: float = 20.0, timeout: float | None = None) -> FunctionTool:
-    """A tool `read_action(intent_id)`: how an action stands, after waiting `wait` seconds at most. Changes nothing."""
+    """A tool `read_action(intent_id)`: how an action stands after `wait` seconds at most. Changes nothing."""
 
     async def read_action(intent_id: str) -> str:
         """How an action stands that was proposed before.
@@ -83,15 +86,3 @@ def _tool(function: Callable[..., Any], timeout: float | None) -> FunctionTool:
     return function_tool(
         function, failure_error_function=told_instead, timeout=timeout, timeout_error_function=told_instead
     )
-
-
-def _with_parameters_of(proposal: Callable[..., Any], call: Callable[..., Any]) -> Callable[..., Any]:
-    """`call`, looking to the SDK like `proposal` with the context before its parameters, and a text as its answer."""
-    first = inspect.Parameter("landed_run_context", inspect.Parameter.POSITIONAL_ONLY, annotation=ToolContext[Any])
-    hints = get_type_hints(proposal, include_extras=True) | {first.name: ToolContext[Any], "return": str}
-    given = inspect.signature(proposal).parameters.values()
-    functools.update_wrapper(call, proposal)
-    del call.__wrapped__  # type: ignore[attr-defined]  # or the SDK looks through to the original
-    call.__annotations__ = hints
-    call.__signature__ = inspect.Signature([first, *given], return_annotation=str)  # type: ignore[attr-defined]
-    return call

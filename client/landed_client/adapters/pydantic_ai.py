@@ -20,6 +20,7 @@ from pydantic_ai.messages import ToolCallPart
 
 from landed_client import AsyncLanded, telling
 from landed_client.adapters import once
+from landed_client.adapters.parameters import with_parameters_of
 from landed_client.proposals import Proposing
 
 Proposal = Callable[..., Proposing]
@@ -45,11 +46,21 @@ class Resolved:
 
 def action_toolset(*proposals: Proposal, id: str | None = None) -> ExternalToolset[Any]:
     """Deferred tools with the names, docstrings and parameters of functions that turn arguments into a proposal."""
-    return ExternalToolset([Tool(proposal).tool_def for proposal in proposals], id=id)
+    return ExternalToolset([Tool(_as_seen(proposal)).tool_def for proposal in proposals], id=id)
+
+
+def _as_seen(proposal: Proposal) -> Callable[..., Any]:
+    """Only read for its schema, never called."""
+    return with_parameters_of(proposal, lambda *_, **__: "")
 
 
 async def resolve(
-    landed: AsyncLanded, requests: DeferredToolRequests, proposals: Iterable[Proposal], *, run: str, wait: float = 20.0
+    landed: AsyncLanded,
+    requests: DeferredToolRequests,
+    proposals: Iterable[Proposal],
+    *,
+    run: str,
+    wait: float = 20.0,
 ) -> Resolved:
     """Proposes the deferred calls of these tools, one after the other; other calls are left for others to answer.
 
