@@ -125,7 +125,7 @@ def begin(fields: Proposing, setting: Setting) -> Steps[Action]:
     """Records and claims in one call; or claims what was recorded under this request key and may be sent by now.
 
     Raises what `propose` raises, and for an earlier run's intent: AlreadyDone when it is confirmed, Failed,
-    Cancelled, Held, MayHaveHappened when somebody claimed it.
+    Cancelled, Held, MayHaveHappened when somebody claimed it. NotNow where the claim can't be used any more.
     """
     _refuse_own_executor(fields)
     key, token = fields.get("request_key") or new_request_key(), uuid4().hex
@@ -139,7 +139,7 @@ def begin(fields: Proposing, setting: Setting) -> Steps[Action]:
         return (yield from _claimed(intent, token, setting))
     if intent.attempt is not None and not intent.done and (not intent.replayed or not fields.get("request_key")):
         # Claimed by this very call, and too late or stopped meanwhile: nobody else knows that nothing was sent.
-        intent = yield from _given_back(intent, intent.attempt.number, token, setting)
+        raise (yield from _given_back(intent, intent.attempt.number, token, setting))
     raise _not_now(intent)
 
 
@@ -151,17 +151,20 @@ def _refuse_own_executor(fields: Proposing) -> None:
 def _claimed(intent: Intent, token: str, setting: Setting) -> Steps[Action]:
     claim = yield from steps.claim(intent.id, token, setting)
     if not claim.attempt.may_send:
-        raise _not_now((yield from _given_back(intent, claim.attempt.number, token, setting)))
+        raise (yield from _given_back(intent, claim.attempt.number, token, setting))
     return Action(intent, attempt=claim.attempt.number, claim_token=token, idempotency_key=claim.idempotency_key)
 
 
-def _given_back(intent: Intent, attempt: int, token: str, setting: Setting) -> Steps[Intent]:
+def _given_back(intent: Intent, attempt: int, token: str, setting: Setting) -> Steps[errors.NotNow]:
     said = Reporting(attempt=attempt, claim_token=token, outcome="not_sent")
     try:
-        return (yield from steps.report(intent.id, said, setting)).under(intent.request_key)
+        yield from steps.report(intent.id, said, setting)
     except errors.LandedError as error:
         log.warning("intent %s was not sent, and Landed could not be told: %s", intent.id, error)
-        return intent
+    return errors.NotNow(_NOT_SENT, code="claim_over", request_key=intent.request_key)
+
+
+_NOT_SENT: Final = "The claim was over before it could be used, so nothing was sent; its record will show that."
 
 
 def _not_now(intent: Intent) -> errors.LandedError:

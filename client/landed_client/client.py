@@ -164,7 +164,7 @@ class Actions:
         return self._landed._carry_out(steps.get(intent_id, self._setting))
 
     def wait(self, intent_id: str, timeout: float = 30.0) -> Intent:
-        """The intent once it is settled, or once it is the caller's turn to send or to report.
+        """The intent once it is settled, or once somebody has to claim it before anything more happens.
 
         When `timeout` seconds are over it is returned as it is then: not settled, and that is no failure. Raises
         NotFound, and Unavailable when it could not be read even once.

@@ -80,6 +80,8 @@ def guarded(
             action.confirmed(external_id=_read(external_id, value), answer=_read(answer, value))
 
     def decorate(function: Callable[P, T]) -> Callable[P, T]:
+        if inspect.isgeneratorfunction(function) or inspect.isasyncgenfunction(function):
+            raise TypeError("A generator returns before it has done anything; guard what it calls instead.")
         if inspect.iscoroutinefunction(function):
             return cast(Callable[P, T], _async(_fit(client, AsyncLanded), function))
         return _sync(_fit(client, Landed), function)
@@ -91,6 +93,10 @@ def guarded(
         def call(*args: P.args, **kwargs: P.kwargs) -> T:
             with landed.executing(**terms, **_proposal(pick, args, kwargs)) as action:
                 value = function(*args, **kwargs)
+                if inspect.isawaitable(value):
+                    raise TypeError(
+                        "The function returned an awaitable: decorate one that is declared with async def."
+                    )
                 finish(action, value)
             return value
 

@@ -134,8 +134,8 @@ def _followed(last: Intent, setting: Setting, *, until: float) -> Steps[Intent]:
 
 
 def _is_callers_turn(intent: Intent) -> bool:
-    """Waiting for oneself never ends."""
-    return intent.step in ("send", "report")
+    """Waiting for oneself never ends. What is claimed already is another's turn, and its lease ends that."""
+    return intent.step == "send"
 
 
 def _until_it_helps(intent: Intent, reply: Reply, *, held: float) -> float:

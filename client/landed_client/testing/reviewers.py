@@ -83,16 +83,25 @@ class _Person:
     def case_of(self, intent_id: str) -> str | None:
         """The path of the intent's open case."""
         page = self._page(f"/intents/{intent_id}/")
-        found = re.search(r'class="notice">.*?href="(/reviews/\d+/)"', page, re.DOTALL)
+        found = re.search(r'href="(/reviews/\d+/)">Open the case<', page)
         return found[1] if found else None
 
     def decide(self, case: str, choice: str) -> str:
         """Submits the case's form; what the page says afterwards."""
         form = _form(self._page(case), f"{case}decide/")
+        if not form.fields:
+            return f"{self._login['username']} is offered no decision"
         fields = form.fields | {"choice": choice, "reason": _REASONS[choice], "note": _NOTE}
         if choice == "confirm" and form.entries:
             fields["entry"] = form.checked or form.entries[0]
-        return _alert(self._submit(f"{case}decide/", fields).text)
+        page = self._submit(f"{case}decide/", fields).text
+        self._release(case, page)
+        return _alert(page)
+
+    def _release(self, case: str, page: str) -> None:
+        """Opening a case takes it; whoever could not close it must not keep the others from it."""
+        if (form := _form(page, f"{case}release/")).fields:
+            self._submit(f"{case}release/", form.fields)
 
     def _page(self, path: str) -> str:
         if not self._logged_in:
@@ -154,5 +163,5 @@ def _form(page: str, action: str | None) -> _Form:
 
 def _alert(page: str) -> str:
     """What the page says against it, or of it."""
-    found = re.search(r'role="(?:alert|status)"[^>]*>(.*?)</div>', page, re.DOTALL)
+    found = re.search(r'class="notice notice-[a-z]+" role="(?:alert|status)">(.*?)</(?:div|p)>', page, re.DOTALL)
     return " ".join(re.sub(r"<[^>]+>", " ", found[1]).split()) if found else "no message"
