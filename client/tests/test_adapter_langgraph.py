@@ -83,6 +83,7 @@ def test_a_node_that_dies_after_proposing_and_is_resumed_means_the_same_intent(f
             graph.invoke(start, in_thread())
     said = graph.invoke(None, in_thread())["landed"]
     assert [one["id"] for one in fake_landed.intents()] == [said["intent_id"]]
+    assert said["refused"] is None
     assert fake_landed.sent("order-1") == 1
 
 

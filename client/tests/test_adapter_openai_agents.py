@@ -16,7 +16,7 @@ from mcp.client._memory import InMemoryTransport
 from mcp.server.mcpserver import MCPServer
 
 from landed_client import AsyncLanded
-from landed_client.adapters.openai_agents import MCP_SETTINGS, action_tool, record_tool, told_instead
+from landed_client.adapters.openai_agents import MCP_SETTINGS, action_tool, mcp_meta, record_tool, told_instead
 from landed_client.proposals import Proposing
 from landed_client.testing import FakeLanded
 from tests.stubborn import COURSES, READS_LIKE_AN_ERROR, RefusesLookAlikes, effects, no_network
@@ -230,6 +230,33 @@ class Lost(MCPServerStdio):
 
     def create_streams(self) -> Any:
         return InMemoryTransport(self._there)
+
+
+class Noted(Lost):
+    """Keeps what is told beside the arguments."""
+
+    metas: list[Any]
+
+    async def call_tool(self, tool_name: str, arguments: Any, meta: Any = None) -> Any:
+        self.metas.append(meta)
+        return await super().call_tool(tool_name, arguments, meta)
+
+
+def test_an_mcp_server_is_told_the_run_and_the_same_step_for_the_same_wish() -> None:
+    async def call() -> list[Any]:
+        settings = MCP_SETTINGS | {"client_session_timeout_seconds": 0.1, "failure_error_function": told_instead}
+        async with Noted([], **settings, tool_meta_resolver=mcp_meta(lambda context: context.context.name)) as server:
+            server.metas = []
+            wishes = [{"kind": "refund", "subject": "order-1", "amount": amount} for amount in ("50", "50.00", "51")]
+            turns = [[function_call("propose_action", wish, call_id=f"c{n}")] for n, wish in enumerate(wishes)]
+            model = ScriptedModel([*turns, [assistant_message("ok")]])
+            agent = Agent[Case](name="desk", model=model, mcp_servers=[server])
+            await Runner.run(agent, "a refund, please", context=Case("case-1"))
+            return server.metas
+
+    first, second, other = asyncio.run(call())
+    assert first == second != other
+    assert (first["landed/run"], bool(first["landed/step"])) == ("case-1", True)
 
 
 @pytest.mark.parametrize(

@@ -64,6 +64,15 @@ def request_key(place: str, fields: Proposing) -> str:
     return f"landed-{hashlib.sha256(text.encode()).hexdigest()[:40]}"
 
 
+def step_of(arguments: Mapping[str, Any]) -> str | None:
+    """A name for what these arguments of another tool wish; None where they wish nothing that can be read."""
+    wished: Any = {name: value for name, value in arguments.items() if name in _WISHED}
+    try:
+        return request_key("", wished)
+    except (TypeError, ValueError):
+        return None
+
+
 def _plain(amount: Amount | None) -> str | None:
     text = amount_text(amount)
     try:

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from agents import FunctionTool, ModelBehaviorError, RunContextWrapper, function_tool
+from agents.mcp import MCPToolMetaContext
 from agents.tool_context import ToolContext
 
 from landed_client import AsyncLanded, LandedError, telling
@@ -19,7 +20,7 @@ from landed_client.adapters import once
 from landed_client.adapters.parameters import with_parameters_of
 from landed_client.proposals import Proposing
 
-RunOf = Callable[[ToolContext[Any]], str]
+RunOf = Callable[[Any], str]
 _CONTEXT: Final = inspect.Parameter(
     "landed_run_context", inspect.Parameter.POSITIONAL_ONLY, annotation=ToolContext[Any]
 )
@@ -39,6 +40,18 @@ def told_instead(context: RunContextWrapper[Any], error: Exception) -> str:
     if isinstance(error, LandedError):
         return telling.tell_error(error)
     return telling.UNANSWERED
+
+
+def mcp_meta(run: RunOf) -> Callable[[MCPToolMetaContext], dict[str, Any]]:
+    """For an MCP server's `tool_meta_resolver`: tells landed-mcp the run, and a step that is the same for the same
+    wish, so that it derives the request key from them. `run`: see `action_tool`."""
+
+    def meta(call: MCPToolMetaContext) -> dict[str, Any]:
+        here = run(call.run_context)
+        step = once.step_of(call.arguments or {})
+        return {"landed/run": here} | ({"landed/step": step} if step else {})
+
+    return meta
 
 
 def action_tool(
