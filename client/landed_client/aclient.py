@@ -1,4 +1,4 @@
-"""`AsyncLanded`: the same as `Landed`, for programs that await. Runs under asyncio and trio."""
+"""`AsyncLanded`: the same as `Landed`, for programs that await, under asyncio."""
 
 from collections.abc import Awaitable, Callable
 from types import TracebackType

@@ -1,9 +1,7 @@
 """`with landed.executing(…) as action:` and its async twin; what they do is in `carrying_out`."""
 
 import asyncio
-import contextlib
 import threading
-from collections.abc import Callable
 from types import TracebackType
 from typing import TYPE_CHECKING, Literal
 
@@ -52,26 +50,22 @@ class Executing:
 
 
 class AsyncExecuting:
-    """The same for asyncio. Under trio the lease is not renewed: ask for a long one by `lease_s` of the claim."""
+    """The same for asyncio."""
 
     def __init__(self, landed: "AsyncLanded", fields: Proposing, terms: Terms) -> None:
         self._landed, self._fields, self._terms = landed, fields, terms
-        self._renewer: asyncio.Task[None] | None = None
-        self._leave_context: Callable[[], None]
 
     async def __aenter__(self) -> Action:
         landed = self._landed
         self._action = await landed._carry_out(carrying_out.begin(self._fields, landed._setting))
         self._leave_context = carrying_out.enter_context(self._action)
-        with contextlib.suppress(RuntimeError):
-            self._renewer = asyncio.get_running_loop().create_task(self._renew())
+        self._renewer = asyncio.create_task(self._renew())
         return self._action
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> Literal[False]:
-        if self._renewer is not None:
-            self._renewer.cancel()
+        self._renewer.cancel()
         self._leave_context()
         landed = self._landed
         # Whoever is cancelled still says that it doesn't know; `end` keeps that short.

@@ -27,6 +27,14 @@ _BY_STATUS: Final[Mapping[int, type[LandedError]]] = {
     409: errors.NotNow,
 }
 
+# What a model has to know beside the server's own sentence.
+_ADDED: Final[Mapping[type[LandedError], str]] = {
+    errors.UnsettledDuplicate: (
+        " Nothing was recorded now. Don't repeat it in other words or in another way: that one may have happened, "
+        "and its record will show it."
+    ),
+}
+
 # The key is looked up only after these: who is refused for one of them hears nothing of what the key stands for.
 _BEFORE_THE_KEY: Final = frozenset({400, 401, 403, 404, 405, 413, 415, 429})
 
@@ -37,7 +45,7 @@ def error_of(reply: Reply, *, request_key: str | None, after_lost: bool = False)
     code = problem.get("code")
     kind = _BY_CODE.get(code if isinstance(code, str) else "") or _BY_STATUS.get(reply.status, errors.Refused)
     found = kind(
-        _sentence(problem, reply.status),
+        _sentence(problem, reply.status) + _ADDED.get(kind, ""),
         code=code if isinstance(code, str) else f"http_{reply.status}",
         retryable=problem.get("retryable") is True,
         status=reply.status,

@@ -2,6 +2,7 @@
 
 import asyncio
 import logging
+import time
 from typing import Any
 
 import pytest
@@ -15,6 +16,7 @@ from landed_client import (
     NotNow,
     UnsettledDuplicate,
     current_action,
+    executing,
     guarded,
 )
 from landed_client.testing import FakeLanded
@@ -229,3 +231,45 @@ def test_a_function_needs_the_client_that_fits_it() -> None:
         guarded(fake.client(), subject="order-1", **FIELDS)(later)
     with pytest.raises(TypeError, match="executor"), fake.client().executing(**TRANSFER, executor="landed"):
         pass
+
+
+def renewals(fake: FakeLanded) -> int:
+    return sum(path.endswith("/renew") for _, path in fake.requests)
+
+
+def test_the_lease_is_renewed_while_the_body_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executing, "FIRST_RENEWAL_S", 0.01)
+    fake = FakeLanded()
+    with fake.client().executing(**TRANSFER, lease_s=60):
+        until = time.monotonic() + 5
+        while not renewals(fake) and time.monotonic() < until:
+            time.sleep(0.01)
+        fake.pass_time(50)
+        assert fake.intents()[0]["status"] == "submitted"
+    assert renewals(fake) == 1
+
+
+def test_the_lease_is_renewed_while_an_awaited_body_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executing, "FIRST_RENEWAL_S", 0.01)
+    fake = FakeLanded()
+
+    async def run() -> None:
+        async with fake.async_client() as client, client.executing(**TRANSFER, lease_s=60):
+            for _ in range(500):
+                if renewals(fake):
+                    break
+                await asyncio.sleep(0.01)
+            fake.pass_time(50)
+            assert fake.intents()[0]["status"] == "submitted"
+
+    asyncio.run(run())
+
+
+def test_a_body_that_hangs_is_renewed_no_longer_than_it_may(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(executing, "FIRST_RENEWAL_S", 0.01)
+    fake = FakeLanded()
+    with fake.client().executing(**TRANSFER, renew_for=0):
+        time.sleep(0.1)
+        fake.pass_time(6)
+        assert fake.intents()[0]["status"] == "unknown"
+    assert renewals(fake) == 0
