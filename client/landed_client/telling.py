@@ -23,9 +23,10 @@ UNANSWERED: Final = (
 NOTHING_RECORDED: Final = "Nothing was recorded and nothing was sent."
 
 _EARLIER: Final[Mapping[str, str]] = {
-    "unsettled_duplicate": "Nothing was recorded and nothing was sent by this call: there is an earlier action on "
-    "the same subject that is still open, and a repeat is refused until it is settled, in whatever words it is asked "
-    "for. About the earlier one:",
+    # It may be settled by now: what is told of it was read after the refusal.
+    "unsettled_duplicate": "Nothing was recorded and nothing was sent by this call: when it was made, an earlier "
+    "action on the same subject was open, and a repeat is refused until that one is settled, in whatever words it is "
+    "asked for. About the earlier one:",
     "already_done": "Nothing was recorded and nothing was sent by this call: the same action was done before. About "
     "the earlier one:",
     "key_reused": "Nothing was recorded and nothing was sent by this call: its request key stands for an earlier "

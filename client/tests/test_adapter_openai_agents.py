@@ -128,7 +128,7 @@ def test_another_run_is_refused_while_the_first_is_open_and_reads_how_it_stands(
     tools = [tool_of(fake_landed.async_client(), wait=2)]
     run(tools, ARGUMENTS)
     (read,) = run(tools, ARGUMENTS, case="case-2")
-    assert read.startswith("Nothing was recorded and nothing was sent by this call: there is an earlier action")
+    assert read.startswith("Nothing was recorded and nothing was sent by this call: when it was made, an earlier")
     assert fake_landed.intents()[0]["id"] in read
     assert not READS_LIKE_AN_ERROR.search(read)
     assert (len(fake_landed.intents()), fake_landed.sent("order-1")) == (1, 1)

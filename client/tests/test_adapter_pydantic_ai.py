@@ -178,7 +178,7 @@ def test_another_run_is_refused_while_the_first_is_open_and_reads_how_it_stands(
     fake_landed.script("order-1", "unknown")
     run(fake_landed, ARGUMENTS)
     (told,) = run(fake_landed, ARGUMENTS)
-    assert told.startswith("Nothing was recorded and nothing was sent by this call: there is an earlier action")
+    assert told.startswith("Nothing was recorded and nothing was sent by this call: when it was made, an earlier")
     assert fake_landed.intents()[0]["id"] in told
     assert not READS_LIKE_AN_ERROR.search(told)
     assert (len(fake_landed.intents()), fake_landed.sent("order-1")) == (1, 1)
