@@ -1,4 +1,4 @@
-"""Agents that call again whatever they read, against a real server and every fault of its payments service."""
+"""Agents that call again whatever they read, and again after a crash, against every fault of the payments service."""
 
 import asyncio
 import os
@@ -28,6 +28,7 @@ from tests.stubborn import READS_LIKE_AN_ERROR
 EVERY_FAULT_EVERYWHERE = bool(os.environ.get("LANDED_EVERY_FAULT"))
 CALLS = 2
 WAIT_S = 1
+SETTLED_WITHIN_S = 4
 # They hit every order at once, or the look into the ledger and not the sending.
 NOT_BY_ORDER = ("refuse_connection", "ledger_error", "ledger_page_2_error")
 
@@ -39,30 +40,30 @@ def refund(order: str) -> Proposing:
     return {"kind": "refund", "subject": order, "amount": "50.00", "currency": "EUR"}
 
 
-async def in_openai_agents(landed: AsyncLanded, order: str) -> list[str]:
+async def in_openai_agents(landed: AsyncLanded, order: str, calls: int) -> list[str]:
     tool = action_tool(landed, refund, run=lambda _: f"run-{order}", wait=WAIT_S)
-    turns = [[function_call("refund", {"order": order}, call_id=f"c-{n}")] for n in range(CALLS)]
+    turns = [[function_call("refund", {"order": order}, call_id=f"c-{n}")] for n in range(calls)]
     agent = OpenAIAgent(name="desk", model=ScriptedModel([*turns, [assistant_message("done")]]), tools=[tool])
     result = await Runner.run(agent, "a refund, please")
     return [str(one.raw_item["output"]) for one in result.new_items if one.type == "tool_call_output_item"]
 
 
-async def in_pydantic_ai(landed: AsyncLanded, order: str) -> list[str]:
+async def in_pydantic_ai(landed: AsyncLanded, order: str, calls: int) -> list[str]:
     told = []
-    for n in range(CALLS):
+    for n in range(calls):
         requests = DeferredToolRequests(calls=[ToolCallPart("refund", {"order": order}, tool_call_id=f"c-{n}")])
         resolved = await resolve(landed, requests, [refund], run=f"run-{order}", wait=WAIT_S)
         told.append(resolved.told[f"c-{n}"].text)
     return told
 
 
-async def in_langgraph(landed: Landed, order: str) -> list[str]:
+async def in_langgraph(landed: Landed, order: str, calls: int) -> list[str]:
     """A second turn of the graph would be a second wish, so this one goes round only where it reads an error."""
     told, rounds = [], count(1)
 
     def again(state: Any) -> str:
         told.append(state["landed"]["told"])
-        return "propose" if READS_LIKE_AN_ERROR.search(told[-1]) and next(rounds) < CALLS else "__end__"
+        return "propose" if READS_LIKE_AN_ERROR.search(told[-1]) and next(rounds) < calls else "__end__"
 
     graph = StateGraph(dict).add_node("propose", propose_node(landed, lambda _: refund(order)))
     graph.add_node("wait", wait_node(landed, timeout=WAIT_S)).add_edge(START, "propose").add_edge("propose", "wait")
@@ -96,20 +97,33 @@ def test_no_fault_makes_a_stubborn_agent_do_it_twice(
     for number, fault in enumerate(sorted(set(landed_faults.names) - set(NOT_BY_ORDER))):
         everywhere = EVERY_FAULT_EVERYWHERE or fault == "lose_response"
         for name in ways if everywhere else [list(ways)[number % len(ways)]]:
-            way, client = ways[name]
             order = landed_faults.new_order(f"{name}-{fault}")
             landed_faults.order(order, fault)
-            tried[order] = way(client, order)
+            tried[order] = ways[name]
 
-    async def all_of_them() -> list[list[str]]:
-        try:
-            return await asyncio.gather(*tried.values())
-        finally:
-            await landed.close()
+    async def settled(order: str) -> None:
+        (newest, *_) = (await landed.actions.list(subject=order)).data
+        await landed.actions.wait(newest.id, timeout=SETTLED_WITHIN_S)
 
-    told = dict(zip(tried, asyncio.run(all_of_them()), strict=True))
+    async def standing(order: str) -> int:
+        """Intents of which something came or may come. What is settled the guard lets go: then only the key knows."""
+        return sum(
+            not one.done or one.outcome == "confirmed" for one in (await landed.actions.list(subject=order)).data
+        )
+
+    async def run_crash_and_run_again() -> tuple[list[list[str]], list[int]]:
+        first = await asyncio.gather(*(way(client, order, CALLS) for order, (way, client) in tried.items()))
+        await asyncio.gather(*map(settled, tried))
+        await asyncio.gather(*(way(client, order, 1) for order, (way, client) in tried.items()))
+        stand = await asyncio.gather(*map(standing, tried))
+        await landed.close()
+        return first, stand
+
+    texts, stand = asyncio.run(run_crash_and_run_again())
+    told = dict(zip(tried, texts, strict=True))
     booked = {order: effects(landed_faults, order) for order in told}
     assert {order: rows for order, rows in booked.items() if len(rows) > 1} == {}
-    lost = [text for order, texts in told.items() if "-lose_response-" in order for text in texts]
+    assert {order: count for order, count in zip(tried, stand, strict=True) if count > 1} == {}
+    lost = [text for order in told if "-lose_response-" in order for text in told[order]]
     assert len(lost) == 2 * CALLS + 1
     assert not any(READS_LIKE_AN_ERROR.search(text) for text in lost)
