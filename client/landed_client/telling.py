@@ -1,9 +1,9 @@
 """What a model reads about an action: plain sentences from an intent, or from what kept it from being recorded. Pure.
 
-The one place for these texts; the adapters and the MCP server all tell with it. A model does a second time whatever
-it reads as an error, so of an action whose outcome is open these texts never say "failed", "error", "timed out" or
-"try again": they say that it may have happened, that it must not be repeated or replaced, that a repeat is refused,
-when its record is worth reading again, and what the customer may be told.
+The texts of the adapters; the MCP server has its own (`mcp/texts.py`), which name its tools. A model does a second
+time whatever it reads as an error, so of an action whose outcome is open these texts never say "failed", "error",
+"timed out" or "try again": they say that it may have happened, that it must not be repeated or replaced, that a
+repeat is refused, when its record is worth reading again, and what the customer may be told.
 """
 
 from collections.abc import Mapping

@@ -11,7 +11,7 @@ from django.db import connection, models
 from django.test import Client
 
 from actions import evidence, history, times, tokens
-from actions.models import Agent, Attempt, Downstream, EvidenceKind, Intent, Kind, Stop, Token
+from actions.models import Agent, Attempt, Downstream, Endpoint, EvidenceKind, Intent, Kind, Stop, Token
 from actions.statuses import Status
 from reconciliation.models import (
     Check,
@@ -31,7 +31,7 @@ from tests.factories import make_agent, make_intent, make_kind, make_person
 
 pytestmark = pytest.mark.django_db
 
-EDITED = {Downstream, Kind, Agent, Token, User, Group}
+EDITED = {Downstream, Kind, Agent, Token, Endpoint, User, Group}
 NASTY = "<script>alert(1)</script>\u202egnp\u200b"
 
 

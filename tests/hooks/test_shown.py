@@ -47,8 +47,9 @@ def test_evidence_is_documented_field_by_field(document: dict[str, Any]) -> None
     operation = document["paths"]["/api/v1/intents/{intent_id}/evidence"]["post"]
     body = operation["requestBody"]["content"]["application/json"]["schema"]
     assert set(body["properties"]) == set(EVIDENCE)
-    assert set(body["$defs"]["EntryIn"]["properties"]) == set(ENTRY)
-    assert body["additionalProperties"] is body["$defs"]["EntryIn"]["additionalProperties"] is False
+    entry = body["properties"]["entries"]["items"]
+    assert set(entry["properties"]) == set(ENTRY)
+    assert body["additionalProperties"] is entry["additionalProperties"] is False
 
 
 def test_what_is_answered_is_what_is_documented(clock: Clock, document: dict[str, Any]) -> None:
