@@ -147,12 +147,24 @@ def test_a_receiver_that_is_gone_is_switched_off_until_a_person_switches_it_on(
         ("soon", None),
         ("-5", None),
         ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ("Wed, 21 Oct 2015 99999999999999999999:28:00 GMT", None),
+        ("Wed, 21 Oct 2015 07:28:00 +99999999999999", None),
     ],
 )
 @pytest.mark.either_database
 def test_patience_that_a_receiver_asks_for_is_read_and_capped(text: str, seconds: int | None) -> None:
     found = schedule.retry_after({"retry-after": text}, times.now())
     assert found == (None if seconds is None else timedelta(seconds=seconds))
+
+
+def test_patience_that_nobody_can_read_is_a_failed_try_like_any_other(receiver: Receiver) -> None:
+    agent = make_agent()
+    endpoint, _ = make_endpoint(agent, receiver.url)
+    tell(agent)
+    receiver.status, receiver.headers = 503, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 +99999999999999"}
+    deliver()
+    endpoint.refresh_from_db()
+    assert (only().lease_until, results(), endpoint.failures) == (None, ["again"], 1)
 
 
 def test_patience_that_a_receiver_asks_for_is_given_to_it_as_a_whole(receiver: Receiver, clock: Clock) -> None:
