@@ -17,7 +17,6 @@ from requests_hardened.ip_filter import InvalidIPAddress, get_ip_address
 
 from actions import transport
 
-
 # Public by its number, and inside all the same: what every virtual machine of Azure is told its certificates by.
 _INSIDE: Final = frozenset({ipaddress.ip_address("168.63.129.16")})
 
