@@ -6,8 +6,9 @@ fields, so that exchanging the intent under its history shows as well.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Final, Protocol, TypeVar
 from uuid import UUID
 
 from django.apps import apps
@@ -87,7 +88,23 @@ def chained_models() -> Sequence[type[Chained]]:
 def faults(intent: Intent) -> list[str]:
     """What is wrong with an intent and its history; empty when everything fits together."""
     rows = rows_of(intent.pk)
-    return [*_broken_links(intent, rows), *_does_not_fit(intent, rows), *_changed_evidence(intent, rows)]
+    return _all_of(_broken_links(intent, rows), _does_not_fit(intent, rows), _changed_evidence(intent, rows))
+
+
+def _all_of(*looks: Iterator[str]) -> list[str]:
+    """What each look finds. What somebody wrote over a column may be nothing that can be read: then it was changed,
+    and that is what the look found."""
+    found: list[str] = []
+    for look in looks:
+        try:
+            found.extend(look)
+        except _UNREADABLE as wrong:
+            found.append(f"something that it rests on can't be read any more: {type(wrong).__name__}")
+    return found
+
+
+# Of JSON that is none, and of JSON that holds something else than what was written.
+_UNREADABLE: Final = (ValueError, TypeError, LookupError, AttributeError)
 
 
 def case_faults(review: models.Model) -> list[str]:
@@ -100,9 +117,12 @@ def case_faults(review: models.Model) -> list[str]:
         if {"review", "intent"} <= {field.name for field in model._meta.get_fields()}:
             rows += model._default_manager.filter(**{"review_id": review.pk, "intent_id": None})
     rows.sort(key=lambda row: row.position)
-    named = {pk for row in rows for pk, _ in _refs_of(row)}
+    named: set[int] = set()
+    for row in rows:
+        with suppress(*_UNREADABLE):  # told below
+            named |= {pk for pk, _ in _refs_of(row)}
     stored = {found.pk: found for found in Evidence.objects.filter(pk__in=named)}
-    return [*_broken_links(review, rows), *_changed_texts(stored.values()), *_changed_refs(rows, stored)]
+    return _all_of(_broken_links(review, rows), _changed_texts(stored.values()), _changed_refs(rows, stored))
 
 
 def _broken_links(owner: Any, rows: list[Chained]) -> Iterator[str]:

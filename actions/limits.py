@@ -6,7 +6,8 @@ rollback frees what it took, and no counter can drift. What is failed or cancell
 unknown first of all.
 
 Lock order: agent (here) → family → intents by pk → reviews → entries by pk → breaker. The agent's lock is the first
-of all, and recording alone takes it, before it looks at the family: whoever waits for it holds no family. The other
+of all. Recording takes it, before it looks at the family, and in process so does what may come before recording in
+the same transaction (`come_first`): whoever waits for it holds no family. The other
 way round, a transaction in process that records two intents (family, agent, family) and a proposal beside it
 (family, agent) would wait for each other. It is an advisory lock and not the agent's row, because a person who
 pauses the agent must not wait for a long transaction in process. On SQLite the immediate transaction is the lock.
@@ -90,6 +91,14 @@ def judge(agent: Agent, asked: Asked, *, now: datetime) -> Exceeded | None:
     # The one that binds for longest: when that one gives way, none of the others stands in the way any more.
     timed = [_with_time(one, agent, asked, now) for one in exceeded]
     return max(timed, key=lambda one: (one.resets_at is None, one.resets_at or now), default=None)
+
+
+def come_first(agent: Agent) -> None:
+    """Takes the agent's lock before whatever else an open transaction in process locks: it may record later on, and
+    then it would hold a family and wait for the agent, while a proposal holds the agent and waits for the family.
+    Nothing without limits, or where the transaction ends with what is done now."""
+    if agent.limits and connection.in_atomic_block:
+        _lock(agent.pk)
 
 
 def needs_approval(agent: Agent, *, kind: str, currency: str) -> bool:

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from django.db import connection
 
-from actions import callers, jobs, recording, stops, withdrawing
+from actions import callers, jobs, limits, recording, stops, withdrawing
 from actions.errors import InsideTransaction, Invalid, MayHaveHappened, NotApproved
 from actions.models import Agent, Executor, Intent, Result
 from actions.proposals import Proposal
@@ -136,8 +136,10 @@ def mark_not_sent(intent_id: UUID, why: Any) -> Intent:
 
 def cancel(intent_id: UUID) -> Intent:
     """Withdraws an intent that was never sent. Raises TooLate once it may have been."""
+    agent = application()
+    limits.come_first(agent)
     return withdrawing.cancel(
-        intent_id, actor=Actor.APPLICATION, actor_id=_me(application()), reason=Reason.CANCELLED_BY_AGENT
+        intent_id, actor=Actor.APPLICATION, actor_id=_me(agent), reason=Reason.CANCELLED_BY_AGENT
     )
 
 
@@ -149,8 +151,10 @@ def _report(
     external_id: str = "",
     reason: str = "reported",
 ) -> Intent:
+    agent = application()
+    limits.come_first(agent)
     outcome = callers.reported(result, external_id=external_id, reason=reason)
-    return callers.report(intent_id, outcome=outcome, content=content, actor_id=_me(application()))
+    return callers.report(intent_id, outcome=outcome, content=content, actor_id=_me(agent))
 
 
 def _id_of(result: Any) -> str:

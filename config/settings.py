@@ -136,6 +136,7 @@ AXES_LOCKOUT_PARAMETERS = [["username", "ip_address"]]
 AXES_RESET_COOL_OFF_ON_FAILURE_DURING_LOCKOUT = False
 AXES_RESET_ON_SUCCESS = True
 AXES_LOCKOUT_CALLABLE = "config.throttling.wait"
+AXES_USERNAME_CALLABLE = "config.throttling.client_name"
 AXES_CLIENT_IP_CALLABLE = "config.throttling.client_address"
 AXES_SENSITIVE_PARAMETERS = ["username", "ip_address", "csrfmiddlewaretoken", "next"]
 # What is stored is there to count, not to be looked at.

@@ -140,9 +140,8 @@ def _release(review_id: int, now: datetime) -> bool:
         still = (
             Incident.objects.filter(downstream=incident.downstream_id, closed_at=None).order_by("opened_at").first()
         )
-        stood_still = deadlines.stood_still(review, incident, until=incident.closed_at)
-        review.incident, review.due_at = still, review.due_at + stood_still
-        review.stood_still += stood_still
+        deadlines.put_off(review, incident, until=incident.closed_at)
+        review.incident = still
         review.version += 1
-        review.save(update_fields=["incident", "due_at", "stood_still", "version"])
+        review.save(update_fields=["incident", "due_at", *deadlines.STOOD_STILL, "version"])
     return True

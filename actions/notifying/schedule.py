@@ -40,7 +40,7 @@ def retry_after(headers: Mapping[str, str], now: datetime) -> timedelta | None:
         return min(timedelta(seconds=int(text[:9])), MOST_RETRY_AFTER)
     try:
         at = parsedate_to_datetime(text)
-    except (ValueError, TypeError):
+    except (ValueError, TypeError, OverflowError):  # the last one: numbers that no time has
         return None
     at = at if at.tzinfo else at.replace(tzinfo=UTC)
     return min(at - now, MOST_RETRY_AFTER) if at > now else None

@@ -75,6 +75,7 @@ class Review(models.Model):
     stood_still = models.DurationField(
         default=timedelta(0), help_text="For so long it waited for the end of incidents: it is due so much later."
     )
+    stood_until = models.DateTimeField(null=True, help_text="Until when that is counted: none of it counts twice.")
     closed_at = models.DateTimeField(null=True)
     closed_how = models.CharField(max_length=20, choices=ClosedHow, blank=True)
     version = models.PositiveIntegerField(default=1)

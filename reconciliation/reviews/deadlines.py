@@ -2,6 +2,7 @@
 place that knows, for opening it and for coming back to it, because no column keeps it while the case waits."""
 
 from datetime import datetime, timedelta
+from typing import Final
 
 from django.db.models import Min
 
@@ -11,6 +12,8 @@ from reconciliation.models import Incident, LedgerEntry, Purpose, Review
 
 # Where its downstream has no kind that says it.
 _OF_ENTRY = timedelta(hours=4)
+# What `put_off` changes, besides when the case is due.
+STOOD_STILL: Final = ("stood_still", "stood_until")
 
 
 def for_intent(intent: Intent, *, opened_at: datetime) -> datetime:
@@ -38,9 +41,15 @@ def of(review: Review) -> datetime:
     return before_expiry(review.intent, found) if review.purpose == Purpose.APPROVAL else found
 
 
-def stood_still(review: Review, incident: Incident, *, until: datetime) -> timedelta:
-    """For how long a case that waits for the end of an incident has stood still, until then."""
-    return max(until - max(incident.opened_at, review.opened_at), timedelta(0))
+def put_off(review: Review, incident: Incident, *, until: datetime) -> None:
+    """A case that waited for the end of an incident is due so much later as it stood still until then; what was
+    counted before, for this incident or another one, is not counted again. Changes `due_at` and
+    `STOOD_STILL` of `review`, to be saved."""
+    since = max(incident.opened_at, review.opened_at, review.stood_until or review.opened_at)
+    if until > since:
+        review.due_at += until - since
+        review.stood_still += until - since
+        review.stood_until = until
 
 
 def brought_forward(review: Review, now: datetime) -> datetime:

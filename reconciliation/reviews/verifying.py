@@ -20,7 +20,8 @@ def case_faults(review: Review) -> list[str]:
 
 def everything() -> Iterator[tuple[str, list[str]]]:
     """Every intent, and every case about an entry, by name, with what is wrong with it. As long as the books are."""
-    for intent in Intent.objects.select_related("policy").order_by("pk").iterator(chunk_size=100):
+    # Prefetched and not joined: a policy that is gone must not hide its intents.
+    for intent in Intent.objects.prefetch_related("policy").order_by("pk").iterator(chunk_size=100):
         yield f"intent {intent.pk}", intent_faults(intent)
     for review in Review.objects.filter(purpose=Purpose.ENTRY).order_by("pk").iterator(chunk_size=100):
         yield f"case {review.pk}", case_faults(review)

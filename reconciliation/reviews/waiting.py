@@ -58,6 +58,7 @@ def put_aside(
             waits_longest=longest,
             due_at=_due(review, until, now),
             stood_still=review.stood_still,
+            stood_until=review.stood_until,
             owner=person,
             holder=None,
             lease_until=None,
@@ -131,9 +132,7 @@ def _refuse_times(review: Review, person: User, until: datetime, longest: dateti
 def _leave_incident(review: Review, now: datetime) -> None:
     """What it stood still for an outage so far counts, although it waits for something else now."""
     if review.incident is not None:
-        ended = review.incident.closed_at or now
-        stood_still = deadlines.stood_still(review, review.incident, until=ended)
-        review.due_at, review.stood_still = review.due_at + stood_still, review.stood_still + stood_still
+        deadlines.put_off(review, review.incident, until=review.incident.closed_at or now)
 
 
 def _due(review: Review, until: datetime, now: datetime) -> datetime:

@@ -1,5 +1,6 @@
 """The chain over everything that was written about an intent: whoever rewrites it is found."""
 
+from contextlib import suppress
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -8,12 +9,13 @@ import pytest
 from django.db import transaction
 
 from actions import history, times
-from actions.models import Chained, Evidence, Intent, Observation, Transition
+from actions.models import Chained, Evidence, Intent, Observation, PolicySnapshot, Transition
 from reconciliation.models import Check, Comment, CommentKind, Decision
-from reconciliation.reviews import commenting
+from reconciliation.reviews import commenting, verifying
 from tests.core.life import add_check, whole_life
 from tests.core.steps import faults_after, read
 from tests.factories import make_intent
+from tests.flushing import without_triggers
 
 pytestmark = pytest.mark.django_db
 
@@ -293,3 +295,26 @@ def test_the_verifier_reads_times_as_the_database_gives_them_back() -> None:
     for _ in range(3):
         add_check(intent, started_at=times.now() - timedelta(microseconds=1))
     assert history.faults(read(intent)) == []
+
+
+@pytest.mark.parametrize(
+    "forge",
+    [
+        lambda one: Transition.objects.filter(intent=one).update(evidence="no JSON"),
+        lambda one: Transition.objects.filter(intent=one).update(evidence="[1]"),
+        lambda one: Decision.objects.filter(intent=one).update(evidence="{}"),
+        lambda one: PolicySnapshot.objects.filter(pk=one.policy_id).update(text="no JSON"),
+        lambda one: PolicySnapshot.objects.filter(pk=one.policy_id).update(text="{}"),
+        lambda one: Intent.objects.filter(pk=one.pk).update(policy=10**9),
+    ],
+    ids=["evidence", "its form", "a decision's", "the policy", "its keys", "no policy"],
+)
+def test_what_can_t_even_be_read_is_found_and_keeps_nobody_from_reading_on(forge: Any) -> None:
+    one, other, found = whole_life(), make_intent(), {}
+    with suppress(InterruptedError), without_triggers():
+        forge(one)
+        found = dict(verifying.everything())
+        raise InterruptedError  # undoes the forgery
+    assert set(found) == {f"intent {one.pk}", f"intent {other.pk}"}
+    assert found[f"intent {one.pk}"]
+    assert found[f"intent {other.pk}"] == []

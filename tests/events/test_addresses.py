@@ -49,6 +49,8 @@ PRIVATE = [
     "255.255.255.255",
     "240.0.0.1",
     "192.0.0.192",
+    "168.63.129.16",  # public by its number, and inside every virtual machine of Azure
+    "[::ffff:168.63.129.16]",
 ]
 
 

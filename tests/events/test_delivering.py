@@ -1,6 +1,7 @@
 """Webhooks that Landed sends: signed, tried again, given up, and never a way into the network behind it."""
 
 import json
+import time
 from datetime import timedelta
 from typing import Any
 
@@ -147,12 +148,24 @@ def test_a_receiver_that_is_gone_is_switched_off_until_a_person_switches_it_on(
         ("soon", None),
         ("-5", None),
         ("Wed, 21 Oct 2015 07:28:00 GMT", None),
+        ("Wed, 21 Oct 2015 99999999999999999999:28:00 GMT", None),
+        ("Wed, 21 Oct 2015 07:28:00 +99999999999999", None),
     ],
 )
 @pytest.mark.either_database
 def test_patience_that_a_receiver_asks_for_is_read_and_capped(text: str, seconds: int | None) -> None:
     found = schedule.retry_after({"retry-after": text}, times.now())
     assert found == (None if seconds is None else timedelta(seconds=seconds))
+
+
+def test_patience_that_nobody_can_read_is_a_failed_try_like_any_other(receiver: Receiver) -> None:
+    agent = make_agent()
+    endpoint, _ = make_endpoint(agent, receiver.url)
+    tell(agent)
+    receiver.status, receiver.headers = 503, {"Retry-After": "Wed, 21 Oct 2015 07:28:00 +99999999999999"}
+    deliver()
+    endpoint.refresh_from_db()
+    assert (only().lease_until, results(), endpoint.failures) == (None, ["again"], 1)
 
 
 def test_patience_that_a_receiver_asks_for_is_given_to_it_as_a_whole(receiver: Receiver, clock: Clock) -> None:
@@ -202,6 +215,32 @@ def test_a_receiver_that_hangs_holds_up_no_other(receiver: Receiver, settings: A
         running.loop.run(claim=claim, work=posting.post, save=saving.save, slots=3, budget_s=6)
     assert (len(other.came), len(receiver.came)) == (4, 4)
     assert max(done) == 4
+
+
+@pytest.mark.django_db(transaction=True)
+def test_what_happens_while_one_is_slow_reaches_the_others_all_the_same(receiver: Receiver, settings: Any) -> None:
+    slow, quick = make_agent(), make_agent()
+    with receiving() as other:
+        settings.LANDED_PRIVATE_RECEIVERS = [receiver.place, other.place]
+        make_endpoint(slow, receiver.url)
+        make_endpoint(quick, other.url)
+        tell(slow)
+        receiver.hold.clear()
+
+        def act(number: int) -> int:
+            if number == 0:
+                return running.deliver_due(budget_s=8)
+            until = time.monotonic() + 4
+            while not receiver.came and time.monotonic() < until:
+                time.sleep(0.02)
+            tell(quick)
+            while not other.came and time.monotonic() < until:
+                time.sleep(0.02)
+            came = len(other.came)
+            receiver.hold.set()
+            return came
+
+        assert race(2, act) == [2, 1]
 
 
 def test_to_one_that_fails_one_is_sent_at_a_time(receiver: Receiver, clock: Clock) -> None:

@@ -136,6 +136,43 @@ def test_what_it_stood_still_for_survives_being_put_aside_and_taken_up_again(wor
         assert_close(Review.objects.get().due_at, due + timedelta(hours=1))
 
 
+def test_putting_a_case_aside_again_and_again_while_an_outage_lasts_counts_none_of_it_twice(world: World) -> None:
+    (review,) = cases(world, 1)
+    due = review.due_at
+    outage(world)
+    person, longest = make_person(), times.now() + timedelta(days=1)
+    for _ in range(3):
+        world.sweep()
+        assert Review.objects.get().incident is not None
+        world.later(1_200)
+        until = times.now() + timedelta(minutes=1)
+        waiting.put_aside(
+            review.pk, person=person, waits_for=WaitsFor.BANK, reference="", until=until, longest=longest, note=""
+        )
+        waiting.resume(review.pk, person=person)
+        claiming.disown(review.pk, person=person)
+    found = Review.objects.get()
+    assert abs(found.stood_still - timedelta(hours=1)) < timedelta(seconds=30)
+    assert_close(found.due_at, due + timedelta(hours=1))
+
+
+def test_the_other_line_that_ends_later_adds_only_what_was_not_counted(world: World) -> None:
+    (review,) = cases(world, 1)
+    due = review.due_at
+    outage(world)
+    for _ in range(10):
+        breakers.unanswered(world.downstream, Line.LOOKING, now=times.now())
+    world.sweep()
+    for line in (Line.SENDING, Line.LOOKING):
+        world.later(1_800)
+        end(world, line)
+        Intent.objects.update(next_check_at=None)
+        world.sweep()
+    found = Review.objects.get()
+    assert found.incident is None
+    assert_close(found.due_at, due + timedelta(hours=1))
+
+
 def assert_close(one: datetime, other: datetime) -> None:
     assert abs(one - other) < timedelta(seconds=30), (one, other)
 

@@ -1,16 +1,19 @@
 """Twenty at once can't pass a limit together."""
 
 import time
+from contextlib import suppress
 
 import pytest
 from django.db import transaction
 
-from actions.errors import AgentPaused, LimitExceeded
+from actions import services
+from actions.errors import AgentPaused, LimitExceeded, UnsettledDuplicate
 from actions.models import Agent, Intent
 from actions.recording import Recorded
 from reconciliation.models import Incident
 from tests.core.steps import propose, race
-from tests.limits.limiting import amounts, make_limited
+from tests.factories import make_kind
+from tests.limits.limiting import EUR, amounts, make_limited
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -63,3 +66,25 @@ def test_a_transaction_that_records_several_and_single_proposals_don_t_wait_in_a
 
     assert race(4, act) == [0, 1, 2, 3]
     assert Intent.objects.count() == 9
+
+
+def test_a_service_that_reports_one_and_records_the_next_waits_in_no_circle_either() -> None:
+    kind = make_kind(limits=EUR, look_alike_policy="allow")
+    services.application()
+    Agent.objects.update(limits=amounts(per_day=10**9))
+    about = {"kind": kind.name, "amount": "1.00", "currency": "EUR"}
+    sent = services.record_intent(subject="order-1", executor="caller", **about)
+
+    def act(number: int) -> int:
+        if number:
+            time.sleep(0.1)
+            with suppress(UnsettledDuplicate):
+                services.record_intent(subject="order-1/line-2", executor="landed", **about)
+            return number
+        with transaction.atomic():
+            services.mark_unknown(sent.pk)
+            time.sleep(0.25)
+            services.record_intent(subject="order-2", executor="landed", **about)
+        return number
+
+    assert race(2, act) == [0, 1]

@@ -71,6 +71,20 @@ def test_another_browser_or_a_made_up_proxy_is_no_way_around() -> None:
     assert guess(person.username, 1, password=PASSWORD).status_code == 429
 
 
+def test_one_line_with_all_its_ipv6_addresses_is_one_address() -> None:
+    person = somebody()
+    for number in range(10):
+        guess(person.username, 1, REMOTE_ADDR=f"2001:db8:0:7::{number:x}")
+    assert guess(person.username, 1, password=PASSWORD, REMOTE_ADDR="2001:db8:0:7:8::1").status_code == 429
+    assert guess(person.username, 1, password=PASSWORD, REMOTE_ADDR="2001:db8:0:8::1").status_code == 302
+
+
+@pytest.mark.parametrize("path", LOGINS)
+def test_a_name_longer_than_any_name_is_a_wrong_one_and_counts(path: str) -> None:
+    assert guess("x" * 300, 9, path=path).status_code == 200
+    assert guess("x" * 300, 1, path=path).status_code == 429
+
+
 def test_after_fifteen_minutes_the_right_one_gets_in_and_trying_meanwhile_made_it_no_longer() -> None:
     person = somebody()
     guess(person.username, 10)
@@ -110,7 +124,11 @@ def test_no_other_page_asks_the_database_for_it() -> None:
         (2, "198.51.100.7, 192.0.2.1, 10.0.0.9", "192.0.2.1"),
         (1, "", None),
         (1, "<script>", None),
-        (1, "2001:db8::1", "2001:db8::1"),
+        (1, "2001:db8::1", "2001:db8::"),
+        (1, "2001:db8:0:0:ffff::2", "2001:db8::"),
+        (1, "2001:db8:0:1::1", "2001:db8:0:1::"),
+        (1, "::ffff:192.0.2.1", "192.0.2.1"),
+        (1, "fe80::1%eth0", "fe80::"),
     ],
 )
 def test_proxies_are_believed_as_far_as_they_are_ones_own(
