@@ -322,13 +322,18 @@ def deliver(world: World) -> None:
     if not world.hooks:
         return
     hook = world.dice.choice(world.hooks)
+    world.tell(f"{hook.payments.name}: webhook {hook.id} {json.loads(hook.body)['data']['status']}")
+    hand_over(world, hook)
+
+
+def hand_over(world: World, hook: Hook) -> None:
+    """The service signs it and delivers it now."""
     at = world.clock.now()
     headers = {
         "webhook-id": hook.id,
         "webhook-timestamp": str(int(at.timestamp())),
         "webhook-signature": Webhook(ENVIRONMENT[HOOK_SECRET]).sign(hook.id, at, hook.body.decode()),
     }
-    world.tell(f"{hook.payments.name}: webhook {hook.id} {json.loads(hook.body)['data']['status']}")
     receiving.receive(hook.payments.name, headers=headers, body=hook.body)
 
 

@@ -18,7 +18,6 @@ def test_one_seed_is_one_run(here: Stage) -> None:
     t = time.process_time()
     for seed in range(60):
         a = run(here, Plan(seed))
-        if a.violation: print(seed, a.violation)
+        if a.violation: print(seed, str(a.violation)[:300])
     print("cpu per seed", (time.process_time() - t) / 60)
-    print("\n".join(a.trace))
     assert run(here, Plan(3)).digest == run(here, Plan(3)).digest
