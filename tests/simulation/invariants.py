@@ -106,7 +106,8 @@ class Watch:
         """Seconds until something is due for what hangs, or for a decision; None: nothing does."""
         now, due = self.world.clock.now(), []
         for row in self.hanging():
-            names = ("lease_until", "next_attempt_at", "next_check_at", "send_before")
+            names = ["lease_until", "next_attempt_at", "next_check_at"]
+            names += ["send_before"] if row["status"] == "recorded" else []
             planned = [at for at in (when(row[name]) for name in names) if at is not None]
             began = when(row["first_maybe_sent_at"]) or when(row["status_since"]) or now
             silent = max(began, now) + timedelta(seconds=REVIEW_AFTER_S + 301)
@@ -114,12 +115,18 @@ class Watch:
         due += [at for row in rows(_WAITING) if (at := when(row["takes_effect_at"])) is not None]
         return max(1.01, (min(due) - now).total_seconds() + 0.01) if due else None
 
-    def has_to_act(self) -> Iterator[actors.Act]:
-        """Which machines find something to do now: the others would only cost time."""
-        now = str(self.world.clock.now().replace(tzinfo=None))
-        for act, sql in _DUE.items():
-            if rows(sql, now):
-                yield act
+    def has_to_act(self, act: actors.Act) -> bool:
+        """Whether a machine finds something to do now; others always may."""
+        return act not in MACHINES or bool(rows(MACHINES[act], self._now()))
+
+    def next_moment(self) -> float | None:
+        """Seconds until the next time that is written down anywhere."""
+        (found,) = rows(_MOMENTS, self._now())
+        at = when(found["at"])
+        return None if at is None else (at - self.world.clock.now()).total_seconds()
+
+    def _now(self) -> str:
+        return str(self.world.clock.now().replace(tzinfo=None))
 
     def what_hangs(self) -> str:
         return "; ".join(f"{_short(row)} {row['status']}" for row in self.hanging()) or "a decision"
@@ -129,7 +136,7 @@ _WAITING = (
     "SELECT * FROM reconciliation_decision d WHERE takes_effect_at IS NOT NULL AND choice NOT IN "
     "('effect', 'undo', 'void') AND NOT EXISTS (SELECT 1 FROM reconciliation_decision o WHERE o.about_id = d.id)"
 )
-_DUE = {
+MACHINES = {
     actors.tick: "SELECT 1 FROM actions_intent WHERE lease_until < ?1 OR approve_before < ?1 OR (status IN ('held', "
     "'recorded') AND send_before < ?1) OR (status IN ('submitted', 'unknown') AND lease_until IS NULL AND "
     f"julianday(COALESCE(first_maybe_sent_at, status_since)) < julianday(?1) - {REVIEW_AFTER_S + 299} / 86400.0) UNION "
@@ -137,6 +144,13 @@ _DUE = {
     actors.work: "SELECT 1 FROM actions_intent WHERE next_attempt_at <= ?1",
     actors.check: "SELECT 1 FROM actions_intent WHERE next_check_at <= ?1",
 }
+_MOMENTS = "SELECT MIN(at) AS at FROM (" + " UNION ".join(
+    f"SELECT MIN({column}) AS at FROM {table} WHERE {column} > ?1"
+    for table, column in (
+        *(("actions_intent", name) for name in ("lease_until", "next_attempt_at", "next_check_at", "send_before")),
+        ("reconciliation_decision", "takes_effect_at"),
+    )
+) + ")"
 _names: dict[int, str] = {}
 
 

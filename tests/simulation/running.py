@@ -100,17 +100,17 @@ def _set_up(world: World, plan: Plan, stack: ExitStack) -> None:
 
 def _go(world: World, plan: Plan, watch: invariants.Watch) -> None:
     for _ in range(plan.steps):
-        _step(world, plan)
+        _step(world, plan, watch)
         watch.after_step()
     _be_quiet(world, watch)
     watch.at_the_end()
 
 
-def _step(world: World, plan: Plan) -> None:
+def _step(world: World, plan: Plan, watch: invariants.Watch) -> None:
     dice, roll = world.dice, world.dice.random()
     live = world.tasks
     if roll < 0.16:
-        world.forward(dice.choices(list(_JUMPS_S), list(_JUMPS_S.values()))[0] * dice.uniform(0.8, 1.2))
+        world.forward(_jump(world, watch))
     elif roll < 0.20 and live and plan.crashes:
         task = dice.choice(live)
         where = task.where
@@ -119,8 +119,20 @@ def _step(world: World, plan: Plan) -> None:
     elif live and (roll < 0.70 or len(live) >= _MOST_TASKS):
         _resume(world, dice.choice(live), dice.choice((1, 1, 2, 4, 20)))
     else:
-        _begin(world, dice.choices(list(actors.MENU), list(actors.MENU.values()))[0])
+        act = dice.choices(list(actors.MENU), list(actors.MENU.values()))[0]
+        # Machines that find nothing to do cost time and show little.
+        if watch.has_to_act(act) or dice.random() < 0.1:
+            _begin(world, act)
     world.tasks = [task for task in world.tasks if not task.dead]
+
+
+def _jump(world: World, watch: invariants.Watch) -> float:
+    """Seconds: some, or until shortly before, at or after the moment when the next thing is due."""
+    dice = world.dice
+    due = watch.next_moment()
+    if due is not None and dice.random() < 0.6:
+        return max(0.0, due + dice.choice((-0.05, 0.0, 0.05, 0.7)))
+    return dice.choices(list(_JUMPS_S), list(_JUMPS_S.values()))[0] * dice.uniform(0.8, 1.2)
 
 
 def _begin(world: World, act: actors.Act) -> None:
@@ -161,7 +173,7 @@ def _be_quiet(world: World, watch: invariants.Watch) -> None:
         if (wait := watch.next_due()) is None:
             return
         world.forward(wait)
-        for act in watch.has_to_act():
+        for act in [act for act in invariants.MACHINES if watch.has_to_act(act)]:
             task = Task(f"quiet-{act.__name__}", actors.begin(world, act))
             _resume(world, task, 10_000)
             watch.after_step()
