@@ -1,6 +1,7 @@
 """Who acts: each function here is one piece of work of somebody, made of the product's own functions.
 
-What the product answers to agents and people (its `LandedError`s) is no fault: they are refused all day long.
+What the product answers to agents and people (its `LandedError`s) is no fault: they are refused all day long. Its own
+machines refuse themselves nothing.
 """
 
 from __future__ import annotations
@@ -356,6 +357,9 @@ MENU: dict[Act, int] = {
 }
 
 
+MACHINES: tuple[Act, ...] = (work, check, look_through, tick)
+
+
 def begin(world: World, act: Act) -> Callable[[], None]:
     """The piece of work, ready to be run as a task."""
 
@@ -363,6 +367,8 @@ def begin(world: World, act: Act) -> Callable[[], None]:
         try:
             act(world)
         except LandedError as refused:
+            if act in MACHINES:
+                raise
             world.tell(f"{act.__name__}: {type(refused).__name__}")
 
     return run

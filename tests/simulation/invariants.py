@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import combinations
 
-from actions import history, subjects
+from actions import history
 from actions import sweep as actions_sweep
 from actions.models import Intent
 from actions.reasons import Reason
@@ -183,10 +183,15 @@ def one_in_the_air(watch: Watch, seen: Seen) -> Iterator[str]:
     """What may have been sent blocks its family, unless a person waived that for one of the two."""
     maybe = [row for row in seen.intents.values() if row["status"] in _MAYBE and not row["guard_waived"]]
     for one, other in combinations(maybe, 2):
-        same = one["kind_id"] == other["kind_id"] and subjects.related(one["subject"], other["subject"])
+        same = one["kind_id"] == other["kind_id"] and _related(one["subject"], other["subject"])
         newest = [rows_[-1]["claimed_at"] for rows_ in (seen.attempts[one["id"]], seen.attempts[other["id"]]) if rows_]
         if same and len(newest) == 2 and not _doubted(one, other):
             yield f"1 one in the air: {_short(one)} and {_short(other)} may both have been sent"
+
+
+def _related(one: str, other: str) -> bool:
+    """In words of its own: what is asked must not be what answers."""
+    return one == other or one.startswith(f"{other}/") or other.startswith(f"{one}/")
 
 
 def _doubted(*both: Row) -> bool:
@@ -278,6 +283,8 @@ def really_done(watch: Watch, seen: Seen) -> Iterator[str]:
         intent = seen.intents[news["intent_id"]]
         if not any(one.state == "succeeded" for one in watch.effects(intent)):
             yield f"8 confirmed is done: {_short(intent)} ({news['reason']}), and nothing was carried out"
+        if (intent["settled_amount_minor"], intent["settled_currency"]) != (intent["amount_minor"], intent["currency"]):
+            yield f"8 confirmed is done: {_short(intent)} ({news['reason']}) for {intent['settled_amount_minor']}"
         if news["reason"] == Reason.FOUND_IN_LEDGER:
             yield from _single(intent)
 
@@ -376,6 +383,7 @@ def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
             yield f"18 one decision wins: {_short(intent)}: decision {newest['id']} was taken back"
         if (when(newest["takes_effect_at"]) or watch.world.clock.now()) > watch.world.clock.now():
             yield f"18 one decision wins: {_short(intent)}: decision {newest['id']} was not due yet"
+        yield from _on_what_there_is(intent, newest)
         if intent["amount_minor"] > _TWO_PEOPLE and news["reason"] != Reason.REJECTED:
             yield from _two_people(intent, newest)
 
@@ -385,6 +393,17 @@ _EFFECTS = (
     "AS undone FROM reconciliation_decision e JOIN reconciliation_decision d ON d.id = e.about_id WHERE e.choice = "
     "'effect' AND (e.intent_id = ? OR d.linked_id = ?) ORDER BY e.id"
 )
+
+
+def _on_what_there_is(intent: Row, decision: Row) -> Iterator[str]:
+    """The newest look that saw anything shows what the person saw."""
+    shown = rows(
+        "SELECT facts_digest FROM reconciliation_check WHERE intent_id = ? AND verdict != 'unavailable' ORDER BY id DESC "
+        "LIMIT 1",
+        intent["id"],
+    )
+    if decision["choice"] in ("confirm", "fail") and shown and shown[0]["facts_digest"] != decision["seen_digest"]:
+        yield f"18 one decision wins: {_short(intent)} was decided on facts that had changed"
 
 
 def _two_people(intent: Row, second: Row) -> Iterator[str]:
