@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from datetime import timedelta
 from typing import Any
 
 from django.contrib.auth.models import User
@@ -43,7 +44,7 @@ def propose(world: World) -> None:
     """An agent asks for something new: often for what somebody asked for already, in other words."""
     dice = world.dice
     kind = dice.choice(world.kinds)
-    like = dice.choice(world.asked) if world.asked and dice.random() < 0.4 else None
+    like = dice.choice(world.asked) if world.asked and dice.random() < 0.5 else None
     caller = dice.random() < 0.15
     asked = Asked(
         agent=dice.choice(world.cast.agents),
@@ -289,6 +290,10 @@ def happen(world: World) -> None:
     if not found:
         return
     payments, effect = dice.choice(found)
+    if dice.random() < 0.2:
+        payments.away_until = now + timedelta(seconds=dice.choice((10, 60)))
+        world.tell(f"{payments.name}: its ledger is away until {payments.away_until:%H:%M:%S}")
+        return
     if effect.state == "pending":
         payments.finish(effect, dice.choice(("succeeded", "succeeded", "failed")), now)
         world.tell(f"{payments.name}: {effect.id} {effect.state}")

@@ -90,6 +90,7 @@ class Payments:
     effects: list[Effect] = field(default_factory=list)
     first: dict[str, datetime] = field(default_factory=dict)  # key -> when it was first worked on
     errors: dict[str, Answer] = field(default_factory=dict)
+    away_until: datetime | None = None  # its ledger can't be read
     seen: set[tuple[str, str]] = field(default_factory=set)  # what webhooks told last: (id, state)
 
     # --- sending

@@ -367,6 +367,22 @@ def never_backwards(watch: Watch, seen: Seen) -> Iterator[str]:
             yield f"20 in any order: {row['entry_id']} had ended and is pending again"
 
 
+def contradictions_are_heard(watch: Watch, seen: Seen) -> Iterator[str]:
+    """11: a look that shows what was called failed is a question to people, unless one has upheld it on these facts."""
+    for row in rows(_CONTRADICTED):
+        yield f"11 nothing is left hanging: {_short(row)} is failed, a look showed it, and nobody was asked"
+
+
+_CONTRADICTED = (
+    "SELECT i.* FROM actions_intent i JOIN reconciliation_check c ON c.intent_id = i.id WHERE i.status = 'failed' AND NOT "
+    "i.disputed AND c.position = (SELECT MAX(n.position) FROM reconciliation_check n WHERE n.intent_id = i.id) AND c.at > "
+    "i.settled_at AND c.verdict IN ('match', 'pending', 'partial', 'duplicate') AND NOT json_extract(c.grounds, "
+    "'$.entry_failed') AND NOT EXISTS (SELECT 1 FROM reconciliation_review r WHERE r.intent_id = i.id AND r.closed_at IS "
+    "NULL) AND NOT EXISTS (SELECT 1 FROM reconciliation_decision d WHERE d.intent_id = i.id AND d.choice = 'uphold' AND "
+    "d.seen_digest = c.facts_digest)"
+)
+
+
 def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
     """18, 19: what a person decided takes effect once, in its time, unless it was taken back; and above the second
     limit two of them agreed on this payload."""
@@ -383,6 +399,8 @@ def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
             yield f"18 one decision wins: {_short(intent)}: decision {newest['id']} was taken back"
         if (when(newest["takes_effect_at"]) or watch.world.clock.now()) > watch.world.clock.now():
             yield f"18 one decision wins: {_short(intent)}: decision {newest['id']} was not due yet"
+        if intent["guard_waived"] and news["reason"] == Reason.APPROVED and not newest["guard_waived"]:
+            yield f"1 one in the air: {_short(intent)} was approved without its guard, and nobody said so"
         yield from _on_what_there_is(intent, newest)
         if intent["amount_minor"] > _TWO_PEOPLE and news["reason"] != Reason.REJECTED:
             yield from _two_people(intent, newest)
@@ -428,6 +446,7 @@ EACH_STEP: tuple[Callable[[Watch, Seen], Iterator[str]], ...] = (
     one_entry_one_intent,
     sums_agree,
     never_backwards,
+    contradictions_are_heard,
     decided_once,
 )
 

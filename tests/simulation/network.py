@@ -67,6 +67,7 @@ class Network:
     first_byte: Callable[[Request], None]
     told: Callable[[str], None]
     calm: bool = False
+    sending: dict[Fault, int] = field(default_factory=lambda: dict(SENDING))
     in_flight: list[Request] = field(default_factory=list)
 
     def send(self, call: Call, limits: Limits) -> Reply:
@@ -75,7 +76,7 @@ class Network:
         if call.method == "GET":
             return self._look(payments, call, limits, began)
         pause("connecting")
-        fault = Fault.NONE if self.calm else self._draw(SENDING)
+        fault = Fault.NONE if self.calm else self._draw(self.sending)
         if fault is Fault.NOT_SENT:
             return self._unsent(Reason.CONNECT_REFUSED, began)
         if limits.send_by is not None and self.clock.boot() > limits.send_by:
@@ -148,7 +149,8 @@ class Network:
         if trouble == "not_sent":
             return self._unsent(Reason.CONNECT_REFUSED, began)
         answer: Answer | None = payments.ledger(call.url, self.clock.now())
-        if trouble == "error":
+        away = payments.away_until is not None and self.clock.now() < payments.away_until and not self.calm
+        if trouble == "error" or away:
             answer = Answer(503, b"{}")
         elif trouble == "garbage":
             answer = Answer(200, b"[")

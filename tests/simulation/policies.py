@@ -97,4 +97,4 @@ def make() -> Cast:
 
 def services() -> dict[str, Payments]:
     """Fresh ones, without books, by host name."""
-    return {one.name: replace(one, effects=[], first={}, errors={}, seen=set()) for one in SERVICES}
+    return {one.name: replace(one, effects=[], first={}, errors={}, away_until=None, seen=set()) for one in SERVICES}

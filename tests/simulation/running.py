@@ -9,6 +9,7 @@ import random
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
+from typing import TypeVar
 from unittest.mock import patch
 
 from django.conf import settings
@@ -16,10 +17,12 @@ from django.core.management import call_command
 
 from tests.simulation import actors, database, invariants, policies, seeded
 from tests.simulation.database import Template, raw
+from tests.simulation.network import SENDING
 from tests.simulation.policies import Cast
 from tests.simulation.tasks import Task
 from tests.simulation.world import Violation, World
 
+K = TypeVar("K")
 STEPS = 50
 _JUMPS_S = {0.3: 6, 1.2: 6, 2.5: 5, 4.0: 6, 11.0: 6, 35.0: 3, 130.0: 2, 310.0: 1, 900.0: 0.3}
 _MOST_TASKS = 5
@@ -88,9 +91,13 @@ def run(here: Stage, plan: Plan) -> Ran:
 
 
 def _set_up(world: World, plan: Plan, stack: ExitStack) -> None:
-    world.kinds = world.dice.sample(here_kinds := list(world.cast.kinds), world.dice.choice((1, 1, 1, 2)))
-    assert here_kinds
+    world.kinds = world.dice.sample(world.cast.kinds, world.dice.choice((1, 1, 1, 2)))
     world.undo_s = world.dice.choice((0, 15))
+    # Every seed has a temper: what all of them do a little of, few would ever do enough of.
+    world.menu = _tempered(world.dice, actors.MENU)
+    world.network.sending = _tempered(world.dice, SENDING)
+    world.crashes = world.dice.choice((0.02, 0.05, 0.10)) if plan.crashes else 0.0
+    world.stops = world.dice.choice((0.0, 0.04, 0.10))
     stack.enter_context(patch.object(settings, "LANDED_UNDO_S", world.undo_s))
     # Whom to tell of a case changes no case, and costs a fifth of the time.
     stack.enter_context(patch.object(settings, "LANDED_MAIL", ""))
@@ -98,28 +105,38 @@ def _set_up(world: World, plan: Plan, stack: ExitStack) -> None:
     world.tell(f"seed {plan.seed}: {', '.join(kind.name for kind in world.kinds)}; undo {world.undo_s} s")
 
 
+def _tempered(dice: random.Random, table: dict[K, int]) -> dict[K, int]:
+    return {name: weight * dice.choice((1, 4, 4, 16)) for name, weight in table.items()}
+
+
 def _go(world: World, plan: Plan, watch: invariants.Watch) -> None:
     for _ in range(plan.steps):
-        _step(world, plan, watch)
+        _step(world, watch)
         watch.after_step()
     _be_quiet(world, watch)
     watch.at_the_end()
 
 
-def _step(world: World, plan: Plan, watch: invariants.Watch) -> None:
+def _step(world: World, watch: invariants.Watch) -> None:
     dice, roll = world.dice, world.dice.random()
-    live = world.tasks
+    live = [task for task in world.tasks if not task.frozen]
+    for task in world.tasks:
+        task.frozen = max(0, task.frozen - 1)
     if roll < 0.16:
         world.forward(_jump(world, watch))
-    elif roll < 0.20 and live and plan.crashes:
+    elif roll < 0.16 + world.crashes and live:
         task = dice.choice(live)
         where = task.where
         task.crash()
         world.tell(f"{task.name} CRASHES ({where})")
+    elif roll < 0.16 + world.crashes + world.stops and live:
+        task = dice.choice(live)
+        task.frozen = dice.choice((5, 15, 1_000))
+        world.tell(f"{task.name} is stopped ({task.where})")
     elif live and (roll < 0.70 or len(live) >= _MOST_TASKS):
         _resume(world, dice.choice(live), dice.choice((1, 1, 2, 4, 20)))
     else:
-        act = dice.choices(list(actors.MENU), list(actors.MENU.values()))[0]
+        act = dice.choices(list(world.menu), list(world.menu.values()))[0]
         # Machines that find nothing to do cost time and show little.
         if watch.has_to_act(act) or dice.random() < 0.1:
             _begin(world, act)

@@ -23,6 +23,7 @@ class Task(greenlet):
     def __init__(self, name: str, act: Callable[[], object]) -> None:
         super().__init__(act)
         self.name, self.where = name, "begins"
+        self.frozen = 0  # for so many steps nobody resumes it: its process was stopped
 
     def resume(self) -> None:
         """Goes on until the next pause, or to the end."""

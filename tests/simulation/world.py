@@ -55,6 +55,9 @@ class World:
     clock: Clock = field(default_factory=Clock)
     kinds: list[Kind] = field(default_factory=list)
     undo_s: int = 0
+    menu: dict[Callable[[World], None], int] = field(default_factory=dict)
+    crashes: float = 0.04  # of all steps
+    stops: float = 0.04
     payments: dict[str, Payments] = field(default_factory=services)
     tasks: list[Task] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)

@@ -78,13 +78,17 @@ def _changed(change: Change) -> Iterator[None]:
 
 
 def _rewritten(was: Any, name: str, module: Any, change: Change) -> Any:
-    source = textwrap.dedent(inspect.getsource(was.fget if isinstance(was, property) else was))
+    function = was.fget if isinstance(was, property) else was
+    # One that was changed already has no file.
+    source = getattr(function, "_source", None) or textwrap.dedent(inspect.getsource(function))
     if source.count(change.old) != 1:
         raise LookupError(f"{change.where}: {change.old!r} is there {source.count(change.old)} times")
     found: dict[str, Any] = {}
-    code = compile(source.replace(change.old, change.new), f"<bug in {change.where}>", "exec", dont_inherit=True)
-    exec(code, module.__dict__, found)
-    return found[name]
+    source = source.replace(change.old, change.new)
+    exec(compile(source, f"<bug in {change.where}>", "exec", dont_inherit=True), module.__dict__, found)
+    changed = found[name]
+    (changed.fget if isinstance(changed, property) else changed)._source = source
+    return changed
 
 
 def _also_called_so(module: Any, name: str, was: Any) -> list[Any]:

@@ -36,8 +36,8 @@ BUGS = (
         (
             Change(
                 "actions.connectors.http_json.look_up:_page",
-                "return page, cursor",
-                "return page, None",
+                "body, unread), cursor",
+                "body, unread), None",
             ),
         ),
     ),
@@ -71,13 +71,6 @@ BUGS = (
         ),
     ),
     Bug(
-        "webhook_settles_twice",
-        "It came, so it counts.",
-        (
-            Change("reconciliation.webhooks.receiving:_keep", "if _is_kept(downstream, heard):\n        return None", "pass"),
-        ),
-    ),
-    Bug(
         "nobody_is_asked",
         "It will turn up.",
         (
@@ -95,7 +88,6 @@ BUGS = (
         "It is settled.",
         (
             Change("reconciliation.aftermath:after_the_end", "opening.dispute(intent, check=check, now=now)", "pass"),
-            Change("reconciliation.orphans:answered", "external_id=OuterRef(\"entry_id\")", "downstream_id__gt=0"),
         ),
     ),
 )
