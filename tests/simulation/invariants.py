@@ -147,7 +147,7 @@ MACHINES = {
 _MOMENTS = "SELECT MIN(at) AS at FROM (" + " UNION ".join(
     f"SELECT MIN({column}) AS at FROM {table} WHERE {column} > ?1"
     for table, column in (
-        *(("actions_intent", name) for name in ("lease_until", "next_attempt_at", "next_check_at", "send_before")),
+        *(("actions_intent", name) for name in ("lease_until", "next_attempt_at", "next_check_at")),
         ("reconciliation_decision", "takes_effect_at"),
     )
 ) + ")"
