@@ -7,7 +7,7 @@ DEV    := $(VENV)/.dev.stamp
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test check bench docs screenshots lock clean
+.PHONY: help setup demo test simulate mutants check bench docs screenshots lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -36,6 +36,12 @@ test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV)     ## the suite on SQLite, then what reaches a database (Chromium apart) on PostgreSQL, both real
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
 	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --only-database $(ARGS)
+
+simulate: $(DEV) ## many seeds of the simulation (SEEDS=100000); the first that breaks an invariant is shown step by step
+	$(BIN)/python -m tests.simulation $(or $(SEEDS),1000) $(ARGS)
+
+mutants: $(DEV)  ## deliberate bugs, and after how many seeds the simulation finds each (some minutes)
+	$(BIN)/python -m tests.simulation.bugs $(ARGS)
 
 check: $(DEV)    ## format, lint, types, import rules, migrations, deployment settings
 	$(BIN)/ruff format --check .
