@@ -123,9 +123,7 @@ def _carry_out(world: World, asked: Asked, intent: Intent) -> None:
     if asked.begun:
         said = Outcome(result=Result.NO_ANSWER, reason=Reason.REPORTED_UNKNOWN)
     else:
-        limits = Limits(
-            connect_timeout_s=0.5, deadline_s=DEADLINE_S, send_by=world.clock.boot() + left
-        )
+        limits = Limits(connect_timeout_s=0.5, deadline_s=DEADLINE_S, send_by=world.clock.boot() + left)
         asked.begun = True
         reply = world.network.send(connector.build(target, dispatch.wanted_of(intent)), limits)
         answer = connector.read(target, dispatch.wanted_of(intent), reply)
@@ -301,7 +299,9 @@ def happen(world: World) -> None:
         payments.take_back(effect, now)
         world.tell(f"{payments.name}: {effect.id} is taken back")
     elif dice.random() < 0.3:
-        key = f"strangers-{world.number('stranger')}" if dice.random() < 0.5 else ""
+        # Where no keys are shown, a stranger's like of the same amount can't be told from ours, by anybody.
+        keyed = payments.shows_keys and dice.random() < 0.5
+        key = f"strangers-{world.number('stranger')}" if keyed else ""
         payments.by_a_stranger(effect, now, key=key)
         world.tell(f"{payments.name}: a stranger's {effect.id}")
 

@@ -206,7 +206,7 @@ class Payments:
         """Somebody did something for the same order in the service's own dashboard, with another amount or key."""
         return self._add(like, now, type="refund", key=key, more=0 if key else 7)
 
-    def _add(self, like: Effect, now: datetime, *, type: str, key: str, more: int = 0) -> Effect:  # noqa: A002
+    def _add(self, like: Effect, now: datetime, *, type: str, key: str, more: int = 0) -> Effect:
         found = Effect(
             id=f"re_{self.name}_{len(self.effects) + 1}",
             key=key,

@@ -19,7 +19,7 @@ from actions.models import Intent
 from actions.reasons import Reason
 from actions.statuses import NOT_SENT, SETTLED, UNSETTLED
 from reconciliation import sweep as reconciliation_sweep
-from tests.simulation import actors
+from tests.simulation import actors, questions
 from tests.simulation.downstream import Effect, Payments
 from tests.simulation.looking import Eye, Row, Seen, rows, when
 from tests.simulation.network import Request
@@ -29,7 +29,6 @@ from tests.simulation.world import Violation, World
 HARMLESS = ("refused", "not_sent")
 _MAYBE = ("submitted", "unknown")
 _TWO_PEOPLE = LIMITS["EUR"]["two_people_above"]
-# Statuses that only decisions, overrides and answers end: "in the air".
 
 
 @dataclass
@@ -47,7 +46,9 @@ class Watch:
         """3, 6, 9: what has to be true, and committed, at the moment when the first byte leaves."""
         now, key = self.world.clock.now(), request.key
         found = rows("SELECT * FROM actions_intent WHERE idempotency_key = ?", key)
-        attempts = rows("SELECT * FROM actions_attempt WHERE intent_id = ? ORDER BY id", found[0]["id"]) if found else []
+        attempts = (
+            rows("SELECT * FROM actions_attempt WHERE intent_id = ? ORDER BY id", found[0]["id"]) if found else []
+        )
         mine = [one for one in attempts if one["executor"] == "caller" or one["worker"] == f"sim/{request.by}"]
         if not found or not mine:
             self.world.violated("3 durable before sent", f"{key} leaves, and nobody has written it down")
@@ -96,11 +97,7 @@ class Watch:
 
     def hanging(self) -> list[Row]:
         """Intents that may have been sent, and nobody has been asked about; and those about to be sent."""
-        return rows(
-            "SELECT * FROM actions_intent WHERE (status IN ('submitted', 'unknown') AND NOT EXISTS (SELECT 1 FROM "
-            "reconciliation_review r WHERE r.intent_id = actions_intent.id AND r.closed_at IS NULL)) "
-            "OR (status = 'recorded' AND next_attempt_at IS NOT NULL AND (guard_key IS NOT NULL OR guard_waived))"
-        )
+        return rows(questions.HANGING)
 
     def next_due(self) -> float | None:
         """Seconds until something is due for what hangs, or for a decision; None: nothing does."""
@@ -112,7 +109,7 @@ class Watch:
             began = when(row["first_maybe_sent_at"]) or when(row["status_since"]) or now
             silent = max(began, now) + timedelta(seconds=REVIEW_AFTER_S + 301)
             due.append(min([*planned, silent]))
-        due += [at for row in rows(_WAITING) if (at := when(row["takes_effect_at"])) is not None]
+        due += [at for row in rows(questions.WAITING) if (at := when(row["takes_effect_at"])) is not None]
         return max(1.01, (min(due) - now).total_seconds() + 0.01) if due else None
 
     def has_to_act(self, act: actors.Act) -> bool:
@@ -121,7 +118,7 @@ class Watch:
 
     def next_moment(self) -> float | None:
         """Seconds until the next time that is written down anywhere."""
-        (found,) = rows(_MOMENTS, self._now())
+        (found,) = rows(questions.NEXT, self._now())
         at = when(found["at"])
         return None if at is None else (at - self.world.clock.now()).total_seconds()
 
@@ -132,25 +129,7 @@ class Watch:
         return "; ".join(f"{_short(row)} {row['status']}" for row in self.hanging()) or "a decision"
 
 
-_WAITING = (
-    "SELECT * FROM reconciliation_decision d WHERE takes_effect_at IS NOT NULL AND choice NOT IN "
-    "('effect', 'undo', 'void') AND NOT EXISTS (SELECT 1 FROM reconciliation_decision o WHERE o.about_id = d.id)"
-)
-MACHINES = {
-    actors.tick: "SELECT 1 FROM actions_intent WHERE lease_until < ?1 OR approve_before < ?1 OR (status IN ('held', "
-    "'recorded') AND send_before < ?1) OR (status IN ('submitted', 'unknown') AND lease_until IS NULL AND "
-    f"julianday(COALESCE(first_maybe_sent_at, status_since)) < julianday(?1) - {REVIEW_AFTER_S + 299} / 86400.0) UNION "
-    "SELECT 1 FROM reconciliation_decision WHERE takes_effect_at <= ?1",
-    actors.work: "SELECT 1 FROM actions_intent WHERE next_attempt_at <= ?1",
-    actors.check: "SELECT 1 FROM actions_intent WHERE next_check_at <= ?1",
-}
-_MOMENTS = "SELECT MIN(at) AS at FROM (" + " UNION ".join(
-    f"SELECT MIN({column}) AS at FROM {table} WHERE {column} > ?1"
-    for table, column in (
-        *(("actions_intent", name) for name in ("lease_until", "next_attempt_at", "next_check_at")),
-        ("reconciliation_decision", "takes_effect_at"),
-    )
-) + ")"
+MACHINES = {actors.tick: questions.TICK, actors.work: questions.WORK, actors.check: questions.CHECK}
 _names: dict[int, str] = {}
 
 
@@ -184,7 +163,9 @@ def one_in_the_air(watch: Watch, seen: Seen) -> Iterator[str]:
     maybe = [row for row in seen.intents.values() if row["status"] in _MAYBE and not row["guard_waived"]]
     for one, other in combinations(maybe, 2):
         same = one["kind_id"] == other["kind_id"] and _related(one["subject"], other["subject"])
-        newest = [rows_[-1]["claimed_at"] for rows_ in (seen.attempts[one["id"]], seen.attempts[other["id"]]) if rows_]
+        newest = [
+            rows_[-1]["claimed_at"] for rows_ in (seen.attempts[one["id"]], seen.attempts[other["id"]]) if rows_
+        ]
         if same and len(newest) == 2 and not _doubted(one, other):
             yield f"1 one in the air: {_short(one)} and {_short(other)} may both have been sent"
 
@@ -230,7 +211,7 @@ def no_old_fence(watch: Watch, seen: Seen) -> Iterator[str]:
         if news["actor"] in ("worker", "caller") and news["from_status"] in _MAYBE and news["reason"] != "replayed":
             for attempt in _attempts_named(news):
                 if attempt["fence"] != json.loads(news["facts"])["fence"]:
-                    yield f"7 no old fence: {news['reason']} by attempt {attempt['number']} of {news['intent_id'][-6:]}"
+                    yield f"7 no old fence: {news['reason']} by attempt {attempt['number']} of {news['intent_id']}"
 
 
 def _attempts_named(news: Row) -> list[Row]:
@@ -260,12 +241,10 @@ def definite(watch: Watch, seen: Seen) -> Iterator[str]:
 
 def _absent(watch: Watch, intent: Row) -> Iterator[str]:
     last = watch.left[intent["idempotency_key"]]
-    counted = rows(
-        "SELECT * FROM reconciliation_check WHERE intent_id = ? AND fence = ? AND counts_as_absence ORDER BY id",
-        intent["id"],
-        intent["fence"],
-    )
-    late = [one for one in counted if not last or (when(one["started_at"]) or last[-1]) > last[-1] + _lag(watch, intent)]
+    counted = rows(questions.COUNTED, intent["id"], intent["fence"])
+    late = [
+        one for one in counted if not last or (when(one["started_at"]) or last[-1]) > last[-1] + _lag(watch, intent)
+    ]
     if len(late) < 2:
         yield f"12 absence needs the lag: {_short(intent)} failed on {len(late)} looks that say something"
 
@@ -276,34 +255,26 @@ def _really_not(watch: Watch, intent: Row, news: Row) -> Iterator[str]:
 
 
 def really_done(watch: Watch, seen: Seen) -> Iterator[str]:
-    """What a machine calls confirmed was carried out under its own key; and as a single one, if the ledger says so."""
+    """What a machine calls confirmed was carried out under its own key; and as one, if the ledger says so."""
     for news in seen.news:
         if news["to_status"] != "confirmed" or news["actor"] in ("reviewer", "administrator"):
             continue
         intent = seen.intents[news["intent_id"]]
         if not any(one.state == "succeeded" for one in watch.effects(intent)):
             yield f"8 confirmed is done: {_short(intent)} ({news['reason']}), and nothing was carried out"
-        if (intent["settled_amount_minor"], intent["settled_currency"]) != (intent["amount_minor"], intent["currency"]):
+        if (intent["settled_amount_minor"], intent["settled_currency"]) != (
+            intent["amount_minor"],
+            intent["currency"],
+        ):
             yield f"8 confirmed is done: {_short(intent)} ({news['reason']}) for {intent['settled_amount_minor']}"
         if news["reason"] == Reason.FOUND_IN_LEDGER:
-            yield from _single(intent)
+            yield from _single(intent, seen.before.get(intent["id"], intent)["external_id"])
 
 
-def _single(intent: Row) -> Iterator[str]:
-    shown = rows(
-        "SELECT * FROM reconciliation_ledgerentry e WHERE downstream_id = ? AND role = 'effect' AND state != 'failed' "
-        "AND (key = ? OR (key = '' AND subject = ? AND amount_minor = ? AND first_seen_at >= ? AND NOT EXISTS (SELECT 1 "
-        "FROM reconciliation_match m WHERE m.entry_id = e.id AND m.released_at IS NULL AND m.intent_id != ?) AND NOT "
-        "EXISTS (SELECT 1 FROM actions_intent o WHERE o.external_id = e.entry_id AND o.id != ?)))",
-        intent["downstream_id"],
-        intent["idempotency_key"],
-        intent["subject"],
-        intent["amount_minor"],
-        str(intent["first_maybe_sent_at"]),
-        intent["id"],
-        intent["id"],
-    )
-    own = [row for row in shown if row["key"]]
+def _single(intent: Row, answered: str) -> Iterator[str]:
+    """`answered`: the id that the service itself had given, if it had."""
+    shown = rows(questions.COULD_BE, intent | {"sent_at": str(intent["first_maybe_sent_at"])})
+    own = [row for row in shown if row["key"] or row["entry_id"] == answered]
     if len(own or shown) > 1:
         yield f"13 two candidates are for people: {_short(intent)}, {len(own or shown)} entries could be it"
 
@@ -321,10 +292,7 @@ def settled_stays(watch: Watch, seen: Seen) -> Iterator[str]:
 
 def with_history(watch: Watch, seen: Seen) -> Iterator[str]:
     """Status, version and the chain's end are those of the last row of history, at every commit."""
-    last = {
-        row["intent_id"]: row
-        for row in rows("SELECT intent_id, to_status, MAX(sequence) AS sequence FROM actions_transition GROUP BY 1")
-    }
+    last = {row["intent_id"]: row for row in rows(questions.LAST_TOLD)}
     for pk, row in seen.intents.items():
         told = last.get(pk, {"to_status": None, "sequence": 0})
         if (told["to_status"], told["sequence"]) != (row["status"], row["version"]):
@@ -332,11 +300,7 @@ def with_history(watch: Watch, seen: Seen) -> Iterator[str]:
 
 
 def one_entry_one_intent(watch: Watch, seen: Seen) -> Iterator[str]:
-    twice = rows(
-        "SELECT entry_id, COUNT(*) AS n FROM reconciliation_match WHERE released_at IS NULL GROUP BY 1 HAVING n > 1 "
-        "UNION SELECT intent_id, COUNT(*) AS n FROM reconciliation_match WHERE released_at IS NULL AND role = 'settles' "
-        "GROUP BY 1 HAVING n > 1"
-    )
+    twice = rows(questions.TIED_TWICE)
     if twice:
         yield f"21 one entry, one intent: {twice}"
     named = defaultdict(list)
@@ -349,11 +313,7 @@ def one_entry_one_intent(watch: Watch, seen: Seen) -> Iterator[str]:
 
 
 def sums_agree(watch: Watch, seen: Seen) -> Iterator[str]:
-    wrong = rows(
-        "SELECT i.id, i.subject, i.settled_amount_minor, m.amount_minor FROM actions_intent i JOIN reconciliation_match m "
-        "ON m.intent_id = i.id WHERE m.released_at IS NULL AND m.role = 'settles' AND i.status = 'confirmed' AND NOT "
-        "i.disputed AND (i.settled_amount_minor, i.settled_currency) IS NOT (m.amount_minor, m.currency)"
-    )
+    wrong = rows(questions.SUMS_DIFFER)
     for row in wrong:
         yield f"21 sums agree: {_short(row)} settled {row['settled_amount_minor']}, its entry {row['amount_minor']}"
 
@@ -368,19 +328,9 @@ def never_backwards(watch: Watch, seen: Seen) -> Iterator[str]:
 
 
 def contradictions_are_heard(watch: Watch, seen: Seen) -> Iterator[str]:
-    """11: a look that shows what was called failed is a question to people, unless one has upheld it on these facts."""
-    for row in rows(_CONTRADICTED):
+    """11: a look that shows what was called failed is a question to people, unless one upheld it on that."""
+    for row in rows(questions.CONTRADICTED):
         yield f"11 nothing is left hanging: {_short(row)} is failed, a look showed it, and nobody was asked"
-
-
-_CONTRADICTED = (
-    "SELECT i.* FROM actions_intent i JOIN reconciliation_check c ON c.intent_id = i.id WHERE i.status = 'failed' AND NOT "
-    "i.disputed AND c.position = (SELECT MAX(n.position) FROM reconciliation_check n WHERE n.intent_id = i.id) AND c.at > "
-    "i.settled_at AND c.verdict IN ('match', 'pending', 'partial', 'duplicate') AND NOT json_extract(c.grounds, "
-    "'$.entry_failed') AND NOT EXISTS (SELECT 1 FROM reconciliation_review r WHERE r.intent_id = i.id AND r.closed_at IS "
-    "NULL) AND NOT EXISTS (SELECT 1 FROM reconciliation_decision d WHERE d.intent_id = i.id AND d.choice = 'uphold' AND "
-    "d.seen_digest = c.facts_digest)"
-)
 
 
 def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
@@ -390,7 +340,7 @@ def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
         if news["actor"] != "reviewer" or news["reason"] not in (Reason.DECIDED, Reason.APPROVED, Reason.REJECTED):
             continue
         intent = seen.intents[news["intent_id"]]
-        effects = rows(_EFFECTS, news["intent_id"], news["intent_id"])
+        effects = rows(questions.TOOK_EFFECT, news["intent_id"])
         if not effects:
             yield f"18 one decision wins: {_short(intent)} {news['to_status']}, and no decision took effect"
             return
@@ -406,20 +356,9 @@ def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
             yield from _two_people(intent, newest)
 
 
-_EFFECTS = (
-    "SELECT d.*, EXISTS (SELECT 1 FROM reconciliation_decision u WHERE u.about_id = d.id AND u.choice IN ('undo', 'void')) "
-    "AS undone FROM reconciliation_decision e JOIN reconciliation_decision d ON d.id = e.about_id WHERE e.choice = "
-    "'effect' AND (e.intent_id = ? OR d.linked_id = ?) ORDER BY e.id"
-)
-
-
 def _on_what_there_is(intent: Row, decision: Row) -> Iterator[str]:
     """The newest look that saw anything shows what the person saw."""
-    shown = rows(
-        "SELECT facts_digest FROM reconciliation_check WHERE intent_id = ? AND verdict != 'unavailable' ORDER BY id DESC "
-        "LIMIT 1",
-        intent["id"],
-    )
+    shown = rows(questions.NEWEST_FACTS, intent["id"])
     if decision["choice"] in ("confirm", "fail") and shown and shown[0]["facts_digest"] != decision["seen_digest"]:
         yield f"18 one decision wins: {_short(intent)} was decided on facts that had changed"
 
@@ -490,14 +429,7 @@ def _everything() -> list[tuple[object, ...]]:
 
 def entries_are_explained(watch: Watch) -> Iterator[str]:
     """21: an entry under one of our keys is tied or answered, or somebody has, or will get, a question about it."""
-    loose = rows(
-        "SELECT e.entry_id, i.id, i.subject, i.status FROM reconciliation_ledgerentry e JOIN actions_intent i ON "
-        "i.idempotency_key = e.key WHERE e.role = 'effect' AND e.state != 'failed' AND e.explain_at IS NULL AND "
-        "i.status NOT IN ('held', 'recorded', 'submitted', 'unknown') AND NOT i.disputed AND i.external_id != e.entry_id "
-        "AND NOT EXISTS (SELECT 1 FROM reconciliation_match m WHERE m.entry_id = e.id AND m.released_at IS NULL) AND NOT "
-        "EXISTS (SELECT 1 FROM reconciliation_review r WHERE r.closed_at IS NULL AND (r.entry_id = e.id OR r.intent_id = "
-        "i.id))"
-    )
+    loose = rows(questions.UNEXPLAINED)
     for row in loose:
         yield f"21 entries are explained: {row['entry_id']} bears the key of {_short(row)}, which is {row['status']}"
 
@@ -506,10 +438,7 @@ def disputes_are_asked_about(watch: Watch) -> Iterator[str]:
     for row in watch.hanging():
         if row["status"] in UNSETTLED - NOT_SENT:
             yield f"11 nothing is left hanging: {_short(row)} is {row['status']}, and nobody was asked"
-    for row in rows(
-        "SELECT * FROM actions_intent i WHERE disputed AND NOT EXISTS (SELECT 1 FROM reconciliation_review r WHERE "
-        "r.intent_id = i.id AND r.closed_at IS NULL)"
-    ):
+    for row in rows(questions.DISPUTED_ALONE):
         yield f"11 nothing is left hanging: {_short(row)} is disputed, and nobody was asked"
 
 

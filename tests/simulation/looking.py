@@ -13,7 +13,9 @@ Row = dict[str, Any]
 
 
 def rows(sql: str, *params: Any) -> list[Row]:
-    cursor = raw().execute(sql, params)
+    """`params`: in order, or one mapping by name."""
+    by_name = len(params) == 1 and isinstance(params[0], dict)
+    cursor = raw().execute(sql, params[0] if by_name else params)
     names = [column[0] for column in cursor.description]
     return [dict(zip(names, row, strict=True)) for row in cursor.fetchall()]
 

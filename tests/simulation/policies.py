@@ -30,7 +30,10 @@ LIMITS = {"EUR": {"review_above": 10_000, "two_people_above": 20_000, "approve_a
 AMOUNTS = ("50.00", "50.00", "50.00", "50.00", "50.00", "50.00", "50.00", "150.00", "250.00", "350.00")
 
 _KINDS: dict[str, tuple[str, dict[str, Any]]] = {
-    "alpha-replays": ("alpha", {"replay": "in_window", "replay_schedule": [5, 60], "relook": "all", "look_alike_policy": "allow"}),
+    "alpha-replays": (
+        "alpha",
+        {"replay": "in_window", "replay_schedule": [5, 60], "relook": "all", "look_alike_policy": "allow"},
+    ),
     "alpha-waits": ("alpha", {"machine_concludes_unclosed": True, "duplicate_policy": "hold"}),
     "beta-plain": ("beta", {"machine_concludes_unclosed": True, "look_alike_policy": "allow"}),
     "beta-holds": ("beta", {"duplicate_policy": "hold", "relook": "all", "not_sent_retries": 1}),

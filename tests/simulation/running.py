@@ -233,7 +233,7 @@ def _digest(world: World) -> str:
 
 
 def shrink(here: Stage, ran: Ran) -> Ran:
-    """A run that is easier to read and breaks the same invariant: fewer steps, no crashes, no faults where it can be."""
+    """A run that is easier to read and breaks the same invariant: with fewer steps, without crashes or faults."""
     assert ran.violation is not None
     name, best = ran.violation.name, ran
     for simpler in ({"crashes": False}, {"faults": False}):

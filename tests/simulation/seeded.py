@@ -29,7 +29,13 @@ class Chance:
     def uuid7(self) -> UUID:
         """RFC 9562 §5.7: 48 bits of Unix time in milliseconds, the version, and bits of chance."""
         at = int(self._clock.now().timestamp() * 1_000)
-        return UUID(int=(at << 80) | (0x7 << 76) | (self._dice.getrandbits(12) << 64) | (0b10 << 62) | self._dice.getrandbits(62))
+        return UUID(
+            int=(at << 80)
+            | (0x7 << 76)
+            | (self._dice.getrandbits(12) << 64)
+            | (0b10 << 62)
+            | self._dice.getrandbits(62)
+        )
 
 
 class _Monotonic:

@@ -8,6 +8,7 @@ Inside a transaction nothing comes between: SQLite has one writer.
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from greenlet import getcurrent, greenlet
 
@@ -33,10 +34,8 @@ class Task(greenlet):
 
     def crash(self) -> None:
         """Kills it where it is."""
-        try:
+        with suppress(Crash):
             self.throw(Crash)
-        except Crash:
-            pass
         self.where = "crashed"
 
 

@@ -18,7 +18,9 @@ def test_every_test_and_file_that_it_links_to_exists() -> None:
 
 
 def test_every_function_of_the_simulation_that_it_names_exists() -> None:
-    functions = (ROOT / "tests/simulation/invariants.py").read_text() + (ROOT / "tests/simulation/actors.py").read_text()
+    functions = (ROOT / "tests/simulation/invariants.py").read_text() + (
+        ROOT / "tests/simulation/actors.py"
+    ).read_text()
     for name in re.findall(r"`([a-z_]+)`", DOCUMENT.read_text()):
         if "_" in name:
             assert f"def {name}(" in functions, name

@@ -1,4 +1,4 @@
-"""What one run is made of: the clock, the network, the services with their true books, and what everybody remembers."""
+"""What one run is made of: clock, network, services with their true books, and what everybody remembers."""
 
 from __future__ import annotations
 
@@ -70,9 +70,10 @@ class World:
     network: Network = field(init=False)
 
     def __post_init__(self) -> None:
-        self.network = Network(
-            self.dice, self.clock, self.payments, lambda request: self.on_first_byte(request), self.tell
-        )
+        self.network = Network(self.dice, self.clock, self.payments, self._first_byte, self.tell)
+
+    def _first_byte(self, request: Request) -> None:
+        self.on_first_byte(request)
 
     def tell(self, text: str) -> None:
         self.trace.append(f"{self.clock.elapsed_s:9.3f}  {text}")

@@ -1,4 +1,4 @@
-"""The table of deliberate bugs: `python -m tests.simulation.bugs [--most SEEDS] [NAME…]`. Ends with 1 if one is missed."""
+"""The table of deliberate bugs: `python -m tests.simulation.bugs [--most SEEDS] [NAME…]`. 1 if one is missed."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Puts a changed copy of a function of the product in its place, for a while.
 
-The change is one of its source text. What is to be changed has to be there exactly once: a bug that no longer fits the
-code is an error, and not one that was found.
+The change is one of its source text. What is to be changed has to be there exactly once: a bug that no longer fits
+the code is an error, and not one that was found.
 """
 
 from __future__ import annotations

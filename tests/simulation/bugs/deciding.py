@@ -12,14 +12,18 @@ BUGS = (
                 "followed_by=None, takes_effect_at__isnull=False",
                 "takes_effect_at__isnull=False",
             ),
-            Change("reconciliation.reviews.pending:carry_out", "_about(row, Choice.EFFECT, row.person, now=now)", "pass"),
+            Change(
+                "reconciliation.reviews.pending:carry_out", "_about(row, Choice.EFFECT, row.person, now=now)", "pass"
+            ),
         ),
     ),
     Bug(
         "effect_before_its_time",
         "Why wait?",
-        (Change("reconciliation.sweep:_take_effect", "takes_effect_at__lte=now", "takes_effect_at__isnull=False"),
-         Change("reconciliation.reviews.pending:take_effect", ", takes_effect_at__lte=now", "")),
+        (
+            Change("reconciliation.sweep:_take_effect", "takes_effect_at__lte=now", "takes_effect_at__isnull=False"),
+            Change("reconciliation.reviews.pending:take_effect", ", takes_effect_at__lte=now", ""),
+        ),
     ),
     Bug(
         "one_person_twice",

@@ -86,8 +86,6 @@ BUGS = (
     Bug(
         "contradiction_unheard",
         "It is settled.",
-        (
-            Change("reconciliation.aftermath:after_the_end", "opening.dispute(intent, check=check, now=now)", "pass"),
-        ),
+        (Change("reconciliation.aftermath:after_the_end", "opening.dispute(intent, check=check, now=now)", "pass"),),
     ),
 )
