@@ -287,7 +287,8 @@ def happen(world: World) -> None:
     found = [(one, effect) for one in world.payments.values() for effect in one.effects if effect.type == "refund"]
     if not found:
         return
-    payments, effect = dice.choice(found)
+    pending_ = [pair for pair in found if pair[1].state == "pending"]
+    payments, effect = dice.choice(pending_ if pending_ and dice.random() < 0.5 else found)
     if dice.random() < 0.2:
         payments.away_until = now + timedelta(seconds=dice.choice((10, 60)))
         world.tell(f"{payments.name}: its ledger is away until {payments.away_until:%H:%M:%S}")
@@ -319,7 +320,13 @@ def write_hooks(world: World) -> None:
                 "data": payments.row(effect),
             }
             world.hooks.append(
-                Hook(f"evt_{world.number('hook')}", payments, json.dumps(event, sort_keys=True).encode())
+                Hook(
+                    f"evt_{world.number('hook')}",
+                    payments,
+                    json.dumps(event, sort_keys=True).encode(),
+                    effect.id,
+                    world.number(f"hook of {effect.id}"),
+                )
             )
 
 
@@ -327,7 +334,11 @@ def deliver(world: World) -> None:
     """Any of them, in any order, again and again."""
     if not world.hooks:
         return
-    hook = world.dice.choice(world.hooks)
+    told = [hook for hook in world.hooks if hook.number > 1]
+    again = {hook.entry for hook in told}
+    # What was told twice, as it was first and as it was then, is what can come in the wrong order.
+    changed = [hook for hook in world.hooks if hook.entry in again]
+    hook = world.dice.choice(changed if changed and world.dice.random() < 0.6 else world.hooks)
     world.tell(f"{hook.payments.name}: webhook {hook.id} {json.loads(hook.body)['data']['status']}")
     hand_over(world, hook)
 

@@ -15,7 +15,7 @@ from urllib.parse import parse_qsl, urlsplit
 
 from actions.transport import Call
 
-PAGE = 2
+PAGE = 1  # so that there is a second page whenever there are two entries
 
 
 class Fault(StrEnum):

@@ -269,6 +269,7 @@ def really_done(watch: Watch, seen: Seen) -> Iterator[str]:
             yield f"8 confirmed is done: {_short(intent)} ({news['reason']}) for {intent['settled_amount_minor']}"
         if news["reason"] == Reason.FOUND_IN_LEDGER:
             yield from _single(intent, seen.before.get(intent["id"], intent)["external_id"])
+            yield from _nothing_unseen(watch, intent)
 
 
 def _single(intent: Row, answered: str) -> Iterator[str]:
@@ -277,6 +278,16 @@ def _single(intent: Row, answered: str) -> Iterator[str]:
     own = [row for row in shown if row["key"] or row["entry_id"] == answered]
     if len(own or shown) > 1:
         yield f"13 two candidates are for people: {_short(intent)}, {len(own or shown)} entries could be it"
+
+
+def _nothing_unseen(watch: Watch, intent: Row) -> Iterator[str]:
+    """Nor were there two under its key that the look should have seen."""
+    began = [when(row["started_at"]) for row in rows(questions.LOOKS, intent["id"])]
+    shown = [
+        one for one in watch.effects(intent) if one.live and began and one.visible_at <= (began[-1] or one.created)
+    ]
+    if watch.service(intent).shows_keys and len(shown) > 1:
+        yield f"13 two candidates are for people: {_short(intent)}, and its ledger showed {len(shown)}"
 
 
 def settled_stays(watch: Watch, seen: Seen) -> Iterator[str]:
@@ -328,9 +339,9 @@ def never_backwards(watch: Watch, seen: Seen) -> Iterator[str]:
 
 
 def contradictions_are_heard(watch: Watch, seen: Seen) -> Iterator[str]:
-    """11: a look that shows what was called failed is a question to people, unless one upheld it on that."""
+    """11: a look that speaks against how one ended is a question to people, unless one upheld it on that."""
     for row in rows(questions.CONTRADICTED):
-        yield f"11 nothing is left hanging: {_short(row)} is failed, a look showed it, and nobody was asked"
+        yield f"11 nothing is left hanging: {_short(row)} is {row['status']}, a look says otherwise, and nobody was asked"
 
 
 def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:

@@ -53,6 +53,8 @@ COUNTED = """
 SELECT * FROM reconciliation_check WHERE intent_id = ? AND fence = ? AND counts_as_absence ORDER BY id
 """
 
+LOOKS = "SELECT started_at FROM reconciliation_check WHERE intent_id = ? ORDER BY id"
+
 LAST_TOLD = "SELECT intent_id, to_status, MAX(sequence) AS sequence FROM actions_transition GROUP BY intent_id"
 
 TIED_TWICE = """
@@ -68,12 +70,14 @@ WHERE m.released_at IS NULL AND m.role = 'settles' AND i.status = 'confirmed' AN
     AND (i.settled_amount_minor, i.settled_currency) IS NOT (m.amount_minor, m.currency)
 """
 
-# Called failed, and the newest look since shows it.
+# Settled, and the newest look since speaks against that.
 CONTRADICTED = """
 SELECT i.* FROM actions_intent i JOIN reconciliation_check c ON c.intent_id = i.id
-WHERE i.status = 'failed' AND NOT i.disputed AND c.at > i.settled_at
+WHERE NOT i.disputed AND c.at > i.settled_at
     AND c.position = (SELECT MAX(n.position) FROM reconciliation_check n WHERE n.intent_id = i.id)
-    AND c.verdict IN ('match', 'pending', 'partial', 'duplicate') AND NOT json_extract(c.grounds, '$.entry_failed')
+    AND ((i.status = 'failed' AND c.verdict IN ('match', 'pending', 'partial', 'duplicate')
+            AND NOT json_extract(c.grounds, '$.entry_failed'))
+        OR (i.status = 'confirmed' AND c.verdict IN ('duplicate', 'partial', 'mismatch')))
     AND NOT EXISTS (SELECT 1 FROM reconciliation_review r WHERE r.intent_id = i.id AND r.closed_at IS NULL)
     AND NOT EXISTS (SELECT 1 FROM reconciliation_decision d
         WHERE d.intent_id = i.id AND d.choice = 'uphold' AND d.seen_digest = c.facts_digest)

@@ -23,7 +23,7 @@ from tests.simulation.tasks import Task
 from tests.simulation.world import Violation, World
 
 K = TypeVar("K")
-STEPS = 50
+STEPS = 32
 _JUMPS_S = {0.3: 6, 1.2: 6, 2.5: 5, 4.0: 6, 11.0: 4, 35.0: 2, 130.0: 0.7, 310.0: 0.5, 900.0: 0.1}
 _MOST_TASKS = 5
 

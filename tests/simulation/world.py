@@ -40,11 +40,13 @@ class Asked:
 
 @dataclass(frozen=True)
 class Hook:
-    """A webhook that the service means to send: one entry as it was at a time."""
+    """A webhook that the service means to send: one entry as it was. `number`: of those about this entry."""
 
     id: str
     payments: Payments
     body: bytes
+    entry: str
+    number: int
 
 
 @dataclass
