@@ -341,7 +341,7 @@ def never_backwards(watch: Watch, seen: Seen) -> Iterator[str]:
 def contradictions_are_heard(watch: Watch, seen: Seen) -> Iterator[str]:
     """11: a look that speaks against how one ended is a question to people, unless one upheld it on that."""
     for row in rows(questions.CONTRADICTED):
-        yield f"11 nothing is left hanging: {_short(row)} is {row['status']}, a look says otherwise, and nobody was asked"
+        yield f"11 nothing is left hanging: {_short(row)} is {row['status']}, a look says no, nobody was asked"
 
 
 def decided_once(watch: Watch, seen: Seen) -> Iterator[str]:
