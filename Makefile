@@ -9,7 +9,7 @@ AGENTS := $(CLIENT)/.dev.stamp
 JOBS   ?= auto
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-client check bench docs screenshots lock clean
+.PHONY: help setup demo test test-client simulate mutants check bench docs screenshots lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -49,6 +49,12 @@ test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could chang
 
 test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it starts
 	cd client && .venv/bin/python -m pytest $(ARGS)
+
+simulate: $(DEV) ## many seeds of the simulation (SEEDS=100000); the first that breaks an invariant is shown step by step
+	$(BIN)/python -m tests.simulation $(or $(SEEDS),1000) $(ARGS)
+
+mutants: $(DEV)  ## deliberate bugs, and after how many seeds the simulation finds each (some minutes)
+	$(BIN)/python -m tests.simulation.bugs $(ARGS)
 
 check: $(DEV) $(AGENTS)  ## format, lint, types, import rules, migrations, deployment settings
 	$(BIN)/ruff format --check .
