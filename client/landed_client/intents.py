@@ -155,34 +155,40 @@ class Page:
 
 @dataclass(frozen=True)
 class Event:
-    """One change of one intent. `position` is global and in commit order; `sequence` is the intent's own."""
+    """One change of one intent. `position` is global and in commit order; `sequence` is the intent's own.
+
+    `status`: the intent's, as it was then; None of what doesn't change it. One that isn't known means "wait".
+    """
 
     position: int
     type: str
     at: datetime | None
     intent_id: str
     sequence: int
+    status: str | None = None
     extra: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def read(cls, body: Mapping[str, Any]) -> "Event":
-        known = ("position", "type", "at", "intent", "sequence")
+        known = ("position", "type", "at", "intent", "sequence", "status")
         return cls(
             position=whole(body.get("position")),
             type=text(body.get("type")),
             at=time_or_none(body.get("at")),
             intent_id=text(body.get("intent")),
             sequence=whole(body.get("sequence")),
+            status=text(body.get("status")) or None,
             extra={name: value for name, value in body.items() if name not in known},
         )
 
 
 @dataclass(frozen=True)
 class Events:
-    """What changed, in order. `next`: the position to ask on from."""
+    """What changed, in order. `next`: the position to ask on from; `has_more`: there is more by now."""
 
     data: tuple[Event, ...]
     next: int
+    has_more: bool = False
 
 
 @dataclass(frozen=True)

@@ -199,7 +199,8 @@ def _events(reply: Reply, after: int) -> Events | None:
     if body is None or not isinstance(body.get("data"), list):
         return None
     rows = tuple(Event.read(row) for row in body["data"] if isinstance(row, dict))
-    return Events(rows, whole(body.get("next"), rows[-1].position if rows else after))
+    following = whole(body.get("next"), rows[-1].position if rows else after)
+    return Events(rows, following, body.get("has_more") is True)
 
 
 def me(setting: Setting) -> Steps[dict[str, Any]]:

@@ -63,6 +63,31 @@ def test_a_lost_response_is_unknown_and_blocks_and_is_confirmed_in_the_end(world
     assert world.sendings(subject) == 1
 
 
+def test_the_feed_tells_each_change_once_and_in_order(world: World) -> None:
+    actions = world.landed.actions
+    position = newest(world)
+    found = propose(world, world.new_subject(), wait=15)
+    told = []
+    while True:
+        page = actions.events(after=position, limit=2)
+        told += [event for event in page.data if event.intent_id == found.id]
+        assert [event.position for event in page.data] == sorted({event.position for event in page.data})
+        position = page.next
+        if not page.has_more:
+            break
+    assert (told[0].type, told[-1].type, told[-1].status) == ("intent.recorded", "intent.settled", "confirmed")
+    assert [event.sequence for event in told] == sorted({event.sequence for event in told})
+    assert actions.events(after=position).data == ()
+
+
+def newest(world: World) -> int:
+    position, page = 0, world.landed.actions.events()
+    while page.has_more or page.next > position:
+        position = page.next
+        page = world.landed.actions.events(after=position)
+    return position
+
+
 def test_time_that_runs_out_raises_a_name_that_nobody_takes_for_a_failure(world: World) -> None:
     subject = world.new_subject()
     world.lose_the_downstreams_answer(subject)

@@ -93,7 +93,7 @@ class Api:
     def _tell(self, row: Row) -> None:
         kind = "settled" if not row.open else row.status
         event = {"position": len(self.events) + 1, "type": f"intent.{kind}", "at": time_text(row.updated)}
-        self.events.append(event | {"intent": row.id, "sequence": row.sequence})
+        self.events.append(event | {"intent": row.id, "sequence": row.sequence, "status": row.status})
 
     def hold(self, request: httpx.Request, answer: Answer, now: float) -> float:
         """Until when this answer is held, if it is about something that can only be waited for."""
@@ -325,8 +325,10 @@ class Api:
 
     def _events(self, request: httpx.Request) -> Answer:
         after, limit = int(request.url.params.get("after", 0)), int(request.url.params.get("limit", 100))
-        data = [event for event in self.events if event["position"] > after][:limit]
-        return Answer(200, {"data": data, "next": data[-1]["position"] if data else after})
+        later = [event for event in self.events if event["position"] > after]
+        data = later[:limit]
+        following = data[-1]["position"] if data else after
+        return Answer(200, {"data": data, "next": following, "has_more": len(later) > limit})
 
 
 _REASONS: Final = {"unknown": "read_timeout", "confirmed": "confirmed_by_answer", "failed": "refused"}
