@@ -6,7 +6,8 @@ RUN    := $(VENV)/.run.stamp
 DEV    := $(VENV)/.dev.stamp
 CLIENT := client/.venv
 AGENTS := $(CLIENT)/.dev.stamp
-JOBS   ?= auto
+# One more than there are cores: many tests wait for a process, a lease or a browser.
+JOBS   ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
 .PHONY: help setup demo test test-client simulate mutants check bench docs screenshots lock clean
@@ -43,8 +44,8 @@ demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
 test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that, then the client, all real
-	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) $(ARGS)
-	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --only-database $(ARGS)
+	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
+	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --only-database $(ARGS)
 	cd client && .venv/bin/python -m pytest
 
 test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it starts

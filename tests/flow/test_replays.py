@@ -19,6 +19,8 @@ from tests.flow.test_sending import in_threads
 from tests.flow.world import Clock, World, make_world
 from tests.sandbox.sandbox_client import Sandbox
 
+pytestmark = pytest.mark.either_database
+
 
 @pytest.fixture
 def world(sandbox: Sandbox, transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> World:
