@@ -13,7 +13,9 @@ BUGS = (
                 "takes_effect_at__isnull=False",
             ),
             Change(
-                "reconciliation.reviews.pending:carry_out", "_about(row, Choice.EFFECT, row.person, now=now)", "pass"
+                "reconciliation.reviews.pending:carry_out",
+                "voiding.about(row, Choice.EFFECT, row.person, now=now)",
+                "pass",
             ),
         ),
     ),
@@ -21,7 +23,7 @@ BUGS = (
         "effect_before_its_time",
         "Why wait?",
         (
-            Change("reconciliation.sweep:_take_effect", "takes_effect_at__lte=now", "takes_effect_at__isnull=False"),
+            Change("reconciliation.reviews.pending:due", "takes_effect_at__lte=now", "takes_effect_at__isnull=False"),
             Change("reconciliation.reviews.pending:take_effect", ", takes_effect_at__lte=now", ""),
         ),
     ),
