@@ -19,7 +19,7 @@ from tests.api.calling import Api, make_caller, new_key, problem
 from tests.api.test_reading import submit
 from tests.factories import make_agent, make_intent, make_kind, make_token
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

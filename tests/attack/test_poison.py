@@ -317,7 +317,6 @@ ODD: dict[str, Callable[[str], dict[str, Any]]] = {
 }
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("name", ODD)
 def test_an_odd_entry_with_our_key_ends_with_a_person_and_never_as_failed(
     world: World, strange: type[Strange], name: str
@@ -334,7 +333,6 @@ def test_an_odd_entry_with_our_key_ends_with_a_person_and_never_as_failed(
     assert Review.objects.filter(intent=intent, closed_at__isnull=True).count() == 1
 
 
-@pytest.mark.either_database
 def test_an_order_that_is_cut_to_fit_is_not_ours(world: World, strange: type[Strange]) -> None:
     order = "o" * 200
     intent = world.propose(order)
@@ -347,7 +345,6 @@ def test_an_order_that_is_cut_to_fit_is_not_ours(world: World, strange: type[Str
     assert world.read(intent).status != Status.CONFIRMED
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "body", [b"[" * 5_000, b'{"id":' + b"9" * 4_000 + b"}", b"\x00" * 1_000, b'"' + b"a" * 2_000_000]
 )
@@ -359,7 +356,6 @@ def test_a_strange_success_is_unknown(world: World, strange: type[Strange], body
     assert intent.attempts.get().closed_by == "answer", "the answer is saved, not left to the clock"
 
 
-@pytest.mark.either_database
 def test_a_success_with_an_endless_id_is_saved_as_an_answer(world: World, strange: type[Strange]) -> None:
     strange.answer = json.dumps(entry(order="order-42", id=10**400)).encode()
     intent = world.propose("order-42")

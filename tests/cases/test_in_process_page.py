@@ -27,8 +27,6 @@ from tests.flow.test_deciding import decide
 from tests.flow.world import World
 from tests.policy_files.conftest import apply_file
 
-pytestmark = pytest.mark.either_database
-
 PAGE = Path(__file__).parents[2].joinpath("docs", "in-process.md").read_text()
 README = Path(__file__).parents[2].joinpath("README.md").read_text()
 Test = TypeVar("Test", bound=Callable[..., None])

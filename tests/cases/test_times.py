@@ -17,8 +17,6 @@ from tests.factories import make_person
 from tests.flow.test_deciding import decide
 from tests.flow.world import World
 
-pytestmark = pytest.mark.either_database
-
 DAY_S = 86_400
 
 

@@ -16,7 +16,7 @@ from actions.statuses import Status
 from tests.core.steps import answer, read, submit
 from tests.factories import make_agent, make_intent, make_kind
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def rules(**columns: Any) -> policy.Policy:

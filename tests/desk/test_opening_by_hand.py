@@ -16,7 +16,7 @@ from tests.desk.steps import log_in, lost_answer, press, read, text_of
 from tests.flow.world import World
 from tests.pages.cases import make_case, make_held, make_unknown
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def ask(client: Any, intent: Intent, **more: str) -> Any:

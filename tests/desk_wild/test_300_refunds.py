@@ -14,8 +14,6 @@ from tests.desk_wild import scenes
 from tests.desk_wild.scenes import confirm, main_of
 from tests.pages.cases import log_in
 
-pytestmark = pytest.mark.either_database
-
 UNSENT, UNKNOWN, LANDED = 258, 12, 30
 
 

@@ -19,7 +19,7 @@ from tests.desk_wild.scenes import main_of
 from tests.flow.world import Clock
 from tests.pages.cases import log_in, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def numbers(response: Any) -> dict[str, Any]:

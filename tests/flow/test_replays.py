@@ -19,8 +19,6 @@ from tests.flow.test_sending import in_threads
 from tests.flow.world import Clock, World, make_world
 from tests.sandbox.sandbox_client import Sandbox
 
-pytestmark = pytest.mark.either_database
-
 
 @pytest.fixture
 def world(sandbox: Sandbox, transactional_db: None, monkeypatch: pytest.MonkeyPatch) -> World:

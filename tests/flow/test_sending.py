@@ -10,7 +10,7 @@ from django.db import connection, transaction
 from rq.timeouts import JobTimeoutException
 
 from actions import dispatch, jobs, saving, services, transport
-from actions.models import Attempt, Downstream, Intent, Result
+from actions.models import Attempt, Downstream, Intent
 from actions.statuses import Status
 from reconciliation.models import Verdict
 from tests.flow.world import World
@@ -39,14 +39,13 @@ def in_threads(number: int, act: Callable[[], object]) -> None:
 
 
 def test_four_workers_at_once_send_each_intent_once(world: World) -> None:
+    # With the usual margin a busy machine is too late for some of them, and then rightly sends nothing.
+    Downstream.objects.update(deadline_ms=20_000, connect_timeout_ms=10_000, lease_margin_ms=20_000)
     intents = [world.propose(f"order-{n}") for n in range(12)]
-    in_threads(4, lambda: dispatch.run(budget_s=10, slots=3))
-    # A busy machine may leave some: not claimed in that time, or provably not sent.
-    world.later(60)
-    world.send()
+    in_threads(4, lambda: dispatch.run(budget_s=30, slots=3))
     assert [world.posts(intent) for intent in intents] == [1] * 12
     assert set(Intent.objects.values_list("status", flat=True)) == {"confirmed"}
-    assert Attempt.objects.exclude(result=Result.NOT_SENT).count() == 12
+    assert Attempt.objects.count() == 12
 
 
 def test_a_rolled_back_proposal_is_never_sent_and_a_job_that_looks_early_finds_nothing(world: World) -> None:

@@ -19,8 +19,6 @@ from tests.factories import make_intent, make_person
 from tests.flow.test_deciding import decide
 from tests.hooks.hooking import Hooks, Says, event, new_id
 
-pytestmark = pytest.mark.either_database
-
 
 def test_it_confirms_what_nobody_knew(hooks: Hooks) -> None:
     intent = hooks.unknown()

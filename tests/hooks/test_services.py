@@ -17,8 +17,6 @@ from tests.factories import make_agent, make_downstream, make_intent, make_kind,
 from tests.flow.world import Clock
 from tests.hooks.hooking import Hooks, make_hooks
 
-pytestmark = pytest.mark.either_database
-
 ROWS: dict[str, Any] = {"may_propose": False, "may_give_evidence": True}
 
 

@@ -13,7 +13,7 @@ from tests import factories
 from tests.ledger.books import confirmed, make_entry, orphan
 from tests.pages.cases import log_in, make_unknown, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -15,7 +15,7 @@ from tests.flushing import without_triggers
 from tests.ledger.books import confirmed, failed, orphan
 from tests.pages.cases import log_in, make_unknown, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from tests.flow.world import World
 from tests.pages.cases import log_in, make_case, make_held, text_of
 from tests.pages.test_deciding_page import high_value, vote
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def path(review: Review, step: str = "") -> str:

@@ -20,7 +20,7 @@ from tests.flushing import without_triggers
 from tests.ledger.books import orphan
 from tests.pages.cases import log_in, make_case, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 PNG = b"\x89PNG\r\n\x1a\n" + b"\x00" * 20
 
 

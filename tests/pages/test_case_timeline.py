@@ -18,7 +18,7 @@ from tests import factories
 from tests.pages import histories
 from tests.pages.cases import log_in, make_case, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def events_of(review: Review) -> list[Event]:

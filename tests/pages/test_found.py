@@ -24,8 +24,6 @@ from tests.ledger.books import confirmed, failed, orphan
 from tests.pages.cases import hidden_of, log_in, make_case, make_held, make_unknown, text_of
 from tests.pages.test_deciding_page import high_value, vote
 
-pytestmark = pytest.mark.either_database
-
 DAY = timedelta(days=1)
 ENTERED = "Enter decides nothing here, so nothing was done."
 
