@@ -153,7 +153,7 @@ def test_a_poisoned_queue_costs_no_ring_and_no_worker(worker: Noting, bells: Red
                 poison(client)
             with contextlib.suppress(redis.RedisError):
                 django_rq.get_queue("send").enqueue_call("tests.running.noting.note", result_ttl=0)
-            answered = wait_until(lambda: worker.count("ring") + worker.count("own") > before, within_s=10)  # noqa: B023
+            answered = wait_until(lambda: worker.count("ring") + worker.count("own") > before, within_s=10)  # noqa: B023  asked at once
             assert answered, f"{name}: by the ring, or by itself while rings can't come"
             assert worker.process.poll() is None, name
 
