@@ -13,7 +13,7 @@ import pytest
 import redis
 
 from config import children
-from tests import flushing, static_files
+from tests import flushing, static_files, template
 from tests.browsing import CHROMIUM_FLAGS, find_chromium
 from tests.demo import SERVERS, Demo, share_demo
 from tests.sandbox.sandbox_client import Sandbox, start_sandbox
@@ -30,13 +30,26 @@ def data_dir() -> Path:
 
 
 @pytest.fixture(scope="session")
-def django_db_modify_db_settings(data_dir: Path, django_db_modify_db_settings_parallel_suffix: None) -> None:
-    """SQLite: a file, never memory, so that threads and processes share what production would."""
-    from django.conf import settings
+def django_db_keepdb() -> bool:
+    """The database is there before Django asks for it, and goes with the run's servers and folder."""
+    return True
 
-    database = settings.DATABASES["default"]
-    if database["ENGINE"] == "django.db.backends.sqlite3":
-        database.setdefault("TEST", {})["NAME"] = str(data_dir / "test.sqlite3")
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(data_dir: Path, django_db_modify_db_settings_parallel_suffix: None) -> None:
+    """This process's own copy of the migrated database. On SQLite a file, never memory, so that threads and processes
+    share what production would."""
+    from django.conf import settings
+    from django.db import connection
+
+    servers = json.loads(os.environ[SERVERS])
+    test = settings.DATABASES["default"].setdefault("TEST", {})
+    if servers["database"]:
+        # With the parallel suffix of this process in it.
+        name = test.get("NAME") or f"test_{settings.DATABASES['default']['NAME']}"
+    else:
+        name = test["NAME"] = str(data_dir / "test.sqlite3")
+    template.copy(Path(servers["folder"]), servers["database"], name)
 
 
 @pytest.fixture

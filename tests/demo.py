@@ -14,6 +14,7 @@ from typing import Any
 import psycopg
 
 from config import children
+from tests import template
 from tests.servers import is_alive
 
 SERVERS = "LANDED_TEST_SERVERS"  # JSON: {"folder", "database", "redis"}; set by whoever started them
@@ -62,8 +63,9 @@ def share_demo(folder: Path) -> Demo:
         fcntl.flock(handle, fcntl.LOCK_EX)
         if not facts.exists():
             data.mkdir()
+            url = _migrated_database("demo", folder, data)
             # Two of each, because one of each hides every race.
-            found = start_demo(data, "--workers-rq", "2", "--clocks", "2", database_url=create_database("demo"))
+            found = start_demo(data, "--workers-rq", "2", "--clocks", "2", database_url=url)
             facts.write_text(json.dumps(found.facts))
     return Demo(data, json.loads(facts.read_text()))
 
@@ -110,6 +112,13 @@ def start_demo(data: Path, *arguments: str, database_url: str | None = None, wit
         process.kill()
         raise RuntimeError(f"the demo did not start:\n{(data / 'stderr.log').read_text()[-4000:]}")
     return Demo(data, json.loads(line))
+
+
+def _migrated_database(name: str, folder: Path, data: Path) -> str | None:
+    """The same with the run's template in it."""
+    url: str = json.loads(os.environ[SERVERS])["database"]
+    template.copy(folder, url, name if url else str(data / "landed.sqlite3"))
+    return url.replace("/landed?", f"/{name}?", 1) if url else None
 
 
 def create_database(name: str) -> str | None:

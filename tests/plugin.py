@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import shutil
+import subprocess
 import tempfile
 from collections.abc import Generator
 from pathlib import Path
@@ -17,11 +18,14 @@ from typing import Any
 
 import pytest
 
+from config import children
+from tests import template
 from tests.demo import SERVERS, stop_shared_demo
 from tests.servers import PostgreSQL, Redis, memory_folder
 
 _started: list[PostgreSQL | Redis] = []
 _folders: list[Path] = []
+_migrating: list["subprocess.Popen[bytes]"] = []
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
@@ -43,6 +47,8 @@ def pytest_unconfigure() -> None:
     """Also after Ctrl-C and after an error in a conftest."""
     if not _started:
         return
+    while _migrating:
+        children.stop([_migrating.pop()], grace_s=0)
     for folder in _folders:
         stop_shared_demo(folder)
     while _started:
@@ -125,6 +131,7 @@ def _start() -> dict[str, str]:
         found["database"] = postgresql.url_of("landed")
     elif chosen != "sqlite":
         raise pytest.UsageError(f"LANDED_TEST_DATABASE={chosen}: sqlite or postgresql")
+    _migrating.append(template.begin(folder, found["database"]))
     return found
 
 

@@ -1,0 +1,66 @@
+"""One migrated, empty database per run, which every process of the run copies: `migrate` takes seconds, a copy none.
+
+Made beside everything else that a run begins with. What has to see `migrate` itself at work makes a database of its own.
+"""
+
+import os
+import shutil
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import psycopg
+
+from config import children
+
+_NAME, _DONE = "template", "template.done"
+_LONGEST_S = 120.0
+
+
+def begin(folder: Path, database: str) -> "subprocess.Popen[bytes]":
+    """Starts `migrate`. `database`: the PostgreSQL URL of the run, "" on SQLite."""
+    url = _postgresql(database, _NAME) if database else f"sqlite:///{folder / _NAME}.sqlite3"
+    if database:
+        _create(database, _NAME)
+    env = os.environ | {
+        "LANDED_MODE": "test",
+        "LANDED_DATA": str(folder),
+        "DATABASE_URL": url,
+        "SECRET_KEY": "x" * 60,
+    }
+    env.pop("DJANGO_SETTINGS_MODULE", None)
+    marks = f"import pathlib, sys; pathlib.Path({str(folder / _DONE)!r})"
+    code = (
+        "from django.core.management import execute_from_command_line as run; import os;"
+        "os.environ['DJANGO_SETTINGS_MODULE'] = 'config.settings';"
+        f"run(['manage.py', 'migrate', '--verbosity', '0']); {marks}.touch()"
+    )
+    log = (folder / "template.log").open("wb")
+    return subprocess.Popen([sys.executable, "-c", code], cwd=children.ROOT, env=env, stdout=log, stderr=log)
+
+
+def copy(folder: Path, database: str, to: str) -> None:
+    """Waits for the template and copies it: to the file `to`, or on PostgreSQL to the new database `to`."""
+    _wait(folder)
+    if database:
+        _create(database, to, template=_NAME)
+    else:
+        shutil.copyfile(folder / f"{_NAME}.sqlite3", to)
+
+
+def _wait(folder: Path) -> None:
+    until = time.monotonic() + _LONGEST_S
+    while not (folder / _DONE).exists():
+        if time.monotonic() > until:
+            raise RuntimeError(f"no migrated database came:\n{(folder / 'template.log').read_text()}")
+        time.sleep(0.05)
+
+
+def _create(database: str, name: str, *, template: str = "template1") -> None:
+    with psycopg.connect(_postgresql(database, "postgres"), autocommit=True) as connection:
+        connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')  # type: ignore[call-overload]
+
+
+def _postgresql(database: str, name: str) -> str:
+    return database.replace("/landed?", f"/{name}?", 1)
