@@ -182,6 +182,8 @@ def explained_since() -> list[int]:
     """Open cases about entries that an intent explains by now, or that were not carried out after all: of those whose
     turn it is."""
     cases = dict(_in_turn())
+    if not cases:
+        return []
     about = _with_explanation(LedgerEntry.objects.filter(pk__in=list(cases))).exclude(explained="")
     return [cases[pk] for pk in about.order_by("pk").values_list("pk", flat=True)]
 
