@@ -40,7 +40,6 @@ def django_db_modify_db_settings(data_dir: Path, django_db_modify_db_settings_pa
     """This process's own copy of the migrated database. On SQLite a file, never memory, so that threads and processes
     share what production would."""
     from django.conf import settings
-    from django.db import connection
 
     servers = json.loads(os.environ[SERVERS])
     test = settings.DATABASES["default"].setdefault("TEST", {})
