@@ -1,6 +1,6 @@
 """One migrated, empty database per run, which every process of the run copies: `migrate` takes seconds, a copy none.
 
-Made beside everything else that a run begins with. What has to see `migrate` itself at work makes a database of its own.
+Made beside everything else that a run begins with. What has to see `migrate` at work makes a database of its own.
 """
 
 import os
