@@ -15,13 +15,15 @@ class Rule:
     """`fixed`: columns that no UPDATE may change; None: no UPDATE at all. Rows are never deleted.
 
     `frozen`: pairs of a column and those that stay as they are once it is set (itself included); `sealed`: pairs of
-    a column and those that change only when it is set in the same UPDATE.
+    a column and those that change only when it is set in the same UPDATE; `blanks`: pairs of a column and those that
+    change only into nothing (an empty text or JSON object), and only once it is set.
     """
 
     model: str
     fixed: tuple[str, ...] | None = None
     frozen: tuple[tuple[str, tuple[str, ...]], ...] = ()
     sealed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    blanks: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 _RULES: list[Rule] = [
@@ -46,18 +48,20 @@ _RULES: list[Rule] = [
             "executor",
             "amount_minor",
             "currency",
-            "payload_salt",
             "payload_digest",
             "request_key",
             "idempotency_key",
             "created_at",
         ),
+        frozen=(("erased_at", ()),),
+        blanks=(("erased_at", ("params", "context", "note", "payee", "customer", "payload_salt")),),
     ),
     Rule("actions.Observation"),
     Rule(
         "actions.Stop",
-        fixed=("id", "scope", "value", "key", "family", "kind_id", "reason", "placed_by", "placed_at"),
-        frozen=(("lifted_at", ("lifted_by",)),),
+        fixed=("id", "scope", "family", "kind_id", "placed_by", "placed_at"),
+        frozen=(("lifted_at", ("lifted_by",)), ("erased_at", ())),
+        blanks=(("erased_at", ("value", "key", "reason")),),
     ),
     Rule(
         "actions.Attempt",
@@ -108,6 +112,10 @@ def _condition(rule: Rule, differs: str) -> str:
     for once, columns in rule.sealed:
         changed = " OR ".join(f'NEW."{column}" {differs} OLD."{column}"' for column in columns)
         parts.append(f'(NEW."{once}" IS NULL AND ({changed}))')
+    for once, columns in rule.blanks:
+        for column in columns:
+            kept = f"""(NEW."{once}" IS NULL OR NEW."{column}" NOT IN ('', '{{}}'))"""
+            parts.append(f'(NEW."{column}" {differs} OLD."{column}" AND {kept})')
     return " OR ".join(parts)
 
 
