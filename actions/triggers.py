@@ -74,9 +74,10 @@ _RULES: list[Rule] = [
     # The text can be erased, once; what it was stays provable by whoever kept a copy and the salt.
     Rule(
         "actions.Evidence",
-        fixed=("id", "intent_id", "attempt_id", "kind", "source", "digest", "created_at"),
+        fixed=("id", "intent_id", "attempt_id", "kind", "digest", "created_at"),
         frozen=(("erased_at", ("text", "salt")),),
         sealed=(("erased_at", ("text", "salt")),),
+        blanks=(("erased_at", ("source",)),),
     ),
 ]
 
