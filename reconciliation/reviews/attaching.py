@@ -154,7 +154,7 @@ def _fault(row: Looked, told: _Told) -> str:
     if not _names(told, row, CommentKind.ATTACHED):
         return "The history of this case names another file than this one."
     if row.erased:
-        erased = row.pk in told.with_subject or (row.digest and _names(told, row, CommentKind.ERASED))
+        erased = row.pk in told.with_subject or _names(told, row, CommentKind.ERASED)
         return "" if erased else "Its bytes are gone, and nobody is on record as having erased them."
     if row.found != row.digest:
         return "Its bytes are not those that were added: their digest is another one."

@@ -3,6 +3,7 @@
 import json
 from contextlib import suppress
 from io import StringIO
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,9 +26,8 @@ from tests.core.steps import faults_after, propose, read, settle
 from tests.core.test_triggers import refused
 from tests.factories import make_agent, make_downstream, make_intent, make_kind, make_person
 from tests.flushing import without_triggers
-from tests.ledger.test_deciding_orphans import decide, orphan
-from tests.pages.cases import make_case
-from tests.pages.conftest import log_in, text_of
+from tests.ledger.books import decide, orphan
+from tests.pages.cases import log_in, make_case, text_of
 
 pytestmark = pytest.mark.django_db
 
@@ -365,7 +365,7 @@ def test_what_can_be_erased_changes_into_nothing_else_and_only_then(model: type[
 
 def test_every_text_of_every_table_is_erased_or_has_a_reason_to_stay() -> None:
     """A column that is added later is not forgotten: docs/operations.md says of each what becomes of it."""
-    document = (apps.get_app_config("actions").path and __import__("pathlib").Path("docs/operations.md")).read_text()
+    document = (Path(__file__).parents[2] / "docs" / "operations.md").read_text()
     kinds = (models.CharField, models.TextField, models.JSONField, models.BinaryField)
     for model in [*apps.get_app_config("actions").get_models(), *apps.get_app_config("reconciliation").get_models()]:
         if model.__name__.startswith("Historical") or model._meta.auto_created:
