@@ -30,7 +30,9 @@ def _compare(database: str, large: int) -> int:
         for done in found.values():
             one = done[step]
             speed = one["rows"] / one["s"]
-            print(f"{step:12}{one['rows']:>12,}{one['s']:>9.1f}{one['cpu_s']:>9.1f}{speed:>11,.0f}{one['mib']:>10.1f}")
+            print(
+                f"{step:12}{one['rows']:>12,}{one['s']:>9.1f}{one['cpu_s']:>9.1f}{speed:>11,.0f}{one['mib']:>10.1f}"
+            )
     few, many = (done["verify"]["mib"] for done in found.values())
     print(f"\nMemory: {many / few:.2f} of that for a tenth of the rows.")
     return 1 if many / few > MOST_MEMORY else 0

@@ -155,8 +155,8 @@ def anchor_problems() -> Iterator[str]:
     """What keeps it from showing that a history was cut off. Landed runs without all the same."""
     if not settings.LANDED_ANCHORS:
         yield (
-            "LANDED_ANCHORS is not set: nothing outside the database says how long histories are. Set it to a folder, "
-            "and LANDED_ANCHOR_KEY to a key from: manage.py anchor_history --new-key FILE"
+            "LANDED_ANCHORS is not set: nothing outside the database says how long histories are. Set it to a "
+            "folder, and LANDED_ANCHOR_KEY to a key from: manage.py anchor_history --new-key FILE"
         )
 
 

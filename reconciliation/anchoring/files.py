@@ -99,7 +99,10 @@ def check(path: Path, trusted: Mapping[str, Ed25519PublicKey]) -> Anchor:
         raise BadAnchor(f"{path} is cut off: its last line, with the signature, is not there.")
     if (foot["digest"], foot["lines"]) != (digest, number):
         raise BadAnchor(f"{path} was changed since it was written: it does not have the digest that it says.")
-    signed, by = canonical({name: foot[name] for name in ("anchor", "digest", "lines")}).encode(), str(head.get("key"))
+    signed, by = (
+        canonical({name: foot[name] for name in ("anchor", "digest", "lines")}).encode(),
+        str(head.get("key")),
+    )
     try:
         holds = keys.is_signed(signed, str(foot["signature"]), by=by, among=trusted)
     except KeyError:

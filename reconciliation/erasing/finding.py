@@ -123,5 +123,3 @@ def _in_other_texts(intents: Iterable[Intent], name: str, family: str) -> tuple[
         if whole.search(text):
             (shared if intent_id is None else elsewhere).append(pk)
     return shared, elsewhere
-
-

@@ -170,9 +170,9 @@ def _blank_beside(reviews: Iterable[Review], entries: Any) -> None:
     """What no chain covers: drafts, what the other side calls a case, what a service says where an entry is from."""
     Draft.objects.filter(review__in=list(reviews)).delete()
     Review.objects.filter(pk__in=[one.pk for one in reviews]).exclude(waits_reference="").update(waits_reference="")
-    LedgerEntry.objects.filter(pk__in=list(entries.values_list("pk", flat=True)), source__startswith="service").update(
-        source=""
-    )
+    LedgerEntry.objects.filter(
+        pk__in=list(entries.values_list("pk", flat=True)), source__startswith="service"
+    ).update(source="")
 
 
 def tell(found: Found) -> list[str]:

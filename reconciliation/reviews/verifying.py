@@ -18,7 +18,7 @@ from actions import chains, history
 from actions.canonical import digest
 from actions.chains import Story
 from actions.merging import side_by_side
-from actions.models import Chained, Evidence, Intent, PolicySnapshot
+from actions.models import Chained, Evidence, EvidenceKind, Intent, PolicySnapshot
 from reconciliation.models import Attachment, Purpose, Review
 from reconciliation.reviews import attaching
 
@@ -86,7 +86,10 @@ def _intents(anchored: Iterable[Anchored]) -> Iterator[Verified]:
         (_rows(Intent.objects.order_by("pk")), attrgetter("pk")),
         (anchored, attrgetter("owner")),
         (_rows(Evidence.objects.filter(intent__isnull=False).order_by("intent_id", "pk")), owner),
-        (_looked_at(Attachment.objects.filter(intent__isnull=False).order_by("intent_id", "pk")), attrgetter("owner")),
+        (
+            _looked_at(Attachment.objects.filter(intent__isnull=False).order_by("intent_id", "pk")),
+            attrgetter("owner"),
+        ),
         *((_rows(found), owner) for found in _tables("intent", intent__isnull=False)),
     ):
         rows = _by_position(tables)
@@ -140,9 +143,10 @@ def _without_owner(
 
 
 def _texts_of_nobody() -> Iterator[Verified]:
-    """Evidence of no one intent: pages of the books, webhooks that name several. No row of history rests on most of
-    it, so nothing but its own digest speaks for it."""
-    for found in _rows(Evidence.objects.filter(intent__isnull=True).order_by("pk")):
+    """Pages of the books and webhooks of no one intent. No row of history rests on them, so nothing but their own
+    digest speaks for them. (What people wrote in a case was looked at with the case.)"""
+    raw = Evidence.objects.filter(intent__isnull=True, kind__in=[EvidenceKind.PAGE, EvidenceKind.WEBHOOK])
+    for found in _rows(raw.order_by("pk")):
         if found.erased_at is None and digest(found.text, salt=found.salt) != found.digest:
             yield Verified(f"evidence {found.pk}", ["its text was changed"])
 

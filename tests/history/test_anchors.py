@@ -10,11 +10,10 @@ from typing import Any
 import pytest
 from django.core.management import CommandError, call_command
 from django.db import connection
-from pytest_django.fixtures import SettingsWrapper
 
 from actions import history, times
 from actions.models import Anchoring, Intent, Transition
-from config import boot
+from config import boot, children
 from reconciliation import erasing
 from reconciliation.anchoring import files, keys, schedule, writing
 from reconciliation.models import Review
@@ -30,7 +29,7 @@ pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture(autouse=True)
-def key(settings: SettingsWrapper, tmp_path: Path) -> Path:
+def key(settings: Any, tmp_path: Path) -> Path:
     path = tmp_path / "anchor.key"
     keys.make(path)
     settings.LANDED_ANCHOR_KEY = str(path)
@@ -67,7 +66,9 @@ def test_a_history_that_was_cut_off_and_agrees_with_itself_is_found(tmp_path: Pa
     path = anchor(tmp_path)
     with forged(lambda: forging.cut_off(intent, 2)):
         assert history.faults(Intent.objects.get(pk=intent.pk)) == [], "by itself it holds"
-        assert f"intent {intent.pk}: its chain was anchored with 9 rows and has 2: its end was cut off" in verify(path)
+        assert f"intent {intent.pk}: its chain was anchored with 9 rows and has 2: its end was cut off" in verify(
+            path
+        )
     assert "hold." in verify(path)
 
 
@@ -147,7 +148,7 @@ def test_a_file_that_was_changed_says_nothing(tmp_path: Path, change: Any, why: 
 
 
 def test_an_anchor_made_anew_by_somebody_with_another_key_is_not_believed(
-    tmp_path: Path, settings: SettingsWrapper, key: Path
+    tmp_path: Path, settings: Any, key: Path
 ) -> None:
     """Whoever has the database and its settings, and not the key, can't make one."""
     make_intent()
@@ -217,7 +218,7 @@ def test_a_key_is_its_owners_alone_and_never_written_over(tmp_path: Path, key: P
 
 
 @pytest.mark.either_database
-def test_without_a_key_or_a_folder_it_says_what_to_set(tmp_path: Path, settings: SettingsWrapper) -> None:
+def test_without_a_key_or_a_folder_it_says_what_to_set(tmp_path: Path, settings: Any) -> None:
     with pytest.raises(CommandError, match="LANDED_ANCHORS"):
         call_command("anchor_history")
     settings.LANDED_ANCHOR_KEY = ""
@@ -233,7 +234,7 @@ def test_without_a_key_or_a_folder_it_says_what_to_set(tmp_path: Path, settings:
 
 
 @pytest.fixture
-def folder(settings: SettingsWrapper, tmp_path: Path) -> Path:
+def folder(settings: Any, tmp_path: Path) -> Path:
     settings.LANDED_ANCHORS = str(tmp_path / "anchors")
     settings.LANDED_ANCHORS_KEPT = 2
     return tmp_path / "anchors"
@@ -313,8 +314,6 @@ def test_what_is_committed_while_it_is_written_is_not_in_it(folder: Path) -> Non
 
 
 def test_the_demo_writes_anchors_into_its_data_folder(demo: Demo) -> None:
-    from tests.servers import children
-
     assert children.wait_until(lambda: any((demo.data / "anchors").glob("anchor-*")), within_s=20, every_s=0.2)
     trusted = keys.public_keys([demo.data / "anchor.key.pub"])
     newest = writing.newest(demo.data / "anchors")

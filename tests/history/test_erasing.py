@@ -1,7 +1,6 @@
 """Erasing a person: what was about them is gone, salts and all, and every chain still holds."""
 
 import json
-from contextlib import suppress
 from io import StringIO
 from pathlib import Path
 from typing import Any
@@ -11,10 +10,10 @@ from django.apps import apps
 from django.core.management import CommandError, call_command
 from django.db import connection, models, transaction
 
-from actions import chains, evidence, history, snapshot, stops, times
+from actions import evidence, history, stops, times
 from actions.canonical import canonical
 from actions.errors import Invalid, KeyReused, NotFound, PersonNotAllowed
-from actions.models import Evidence, EvidenceKind, Executor, Intent, Observation, Observed, Stop
+from actions.models import Evidence, EvidenceKind, Intent, Observation, Observed, Stop
 from actions.payloads import payload, payload_digest
 from actions.statuses import Status
 from actions.triggers import rules
@@ -163,7 +162,7 @@ def test_a_person_needs_the_permission() -> None:
 def test_what_is_still_needed_is_not_erased(change: dict[str, Any], why: str) -> None:
     intent = whole_life()
     Intent.objects.filter(pk=intent.pk).update(**change)
-    with pytest.raises(Invalid, match=".") as refusal:
+    with pytest.raises(Invalid) as refusal:
         erase(intent)
     assert why in str(refusal.value.details)
     assert read(intent).erased_at is None
@@ -183,7 +182,9 @@ def test_nothing_of_a_subject_is_erased_while_one_of_its_intents_is_open() -> No
 
 def test_a_line_is_erased_alone_unless_the_family_is_asked_for() -> None:
     kind = make_kind()
-    whole, line = (settle(make_intent(kind, subject=name), Status.CONFIRMED) for name in ("order-1", "order-1/line-2"))
+    whole, line = (
+        settle(make_intent(kind, subject=name), Status.CONFIRMED) for name in ("order-1", "order-1/line-2")
+    )
     Intent.objects.update(next_check_at=None)
     out = StringIO()
     call_command("erase_subject", "order-1", reason="asked", dry_run=True, stdout=out)
@@ -347,12 +348,12 @@ def test_the_triggers_guard_what_can_be_erased() -> None:
     assert {name for _, names in rule.blanks for name in names} == set(Intent.ERASABLE)
 
 
-@pytest.mark.parametrize(("model", "name"), [(Intent, "params"), (Intent, "payee"), (Attachment, "name"), (Stop, "key")])
+@pytest.mark.parametrize(
+    ("model", "name"), [(Intent, "params"), (Intent, "payee"), (Attachment, "name"), (Stop, "key")]
+)
 def test_what_can_be_erased_changes_into_nothing_else_and_only_then(model: type[models.Model], name: str) -> None:
     a_persons_order()
-    Stop.objects.create(
-        scope="customer", value="c", key="c", reason="x", placed_by="person:1", placed_at=times.now()
-    )
+    Stop.objects.create(scope="customer", value="c", key="c", reason="x", placed_by="person:1", placed_at=times.now())
     rows = model._default_manager.all()
     also: dict[str, Any] = {"erased_at": times.now()} | ({"content": None} if model is Attachment else {})
     assert refused(lambda: rows.update(**{name: ""}))

@@ -14,7 +14,6 @@ from reconciliation import erasing
 from reconciliation.models import Choice, DecisionReason, Review
 from reconciliation.reviews import commenting, deciding, verifying
 from tests.factories import make_person
-from tests.flow.conftest import world as world  # the sandbox, as this database's downstream
 from tests.flow.world import World
 
 DOCUMENT = Path(__file__).parents[2] / "docs" / "operations.md"
@@ -83,7 +82,9 @@ def test_everything_works_under_the_role_and_history_can_t_be_rewritten(world: W
         assert denied(f'ALTER TABLE "{table}" DISABLE TRIGGER ALL'), table
         assert denied(f'DROP TRIGGER "{table}_no_update" ON "{table}"'), table
         if rule.fixed is None:
-            assert denied(f'UPDATE "{table}" SET id = id' if "policy" not in table else f'UPDATE "{table}" SET text = text')
+            assert denied(
+                f'UPDATE "{table}" SET id = id' if "policy" not in table else f'UPDATE "{table}" SET text = text'
+            )
     assert denied("SET session_replication_role = replica")
     assert denied("CREATE OR REPLACE FUNCTION landed_append_only() RETURNS trigger LANGUAGE plpgsql AS 'BEGIN END'")
     assert denied("UPDATE django_migrations SET name = name")

@@ -68,10 +68,14 @@ def test_evidence_whose_intent_is_gone_is_found() -> None:
         assert found() == {f"intent {intent.pk}": ["1 pieces of evidence or files: there is no such intent"]}
 
 
+def _of_an_intent(case: Review) -> None:
+    Review.objects.filter(pk=case.pk).update(purpose=Purpose.OUTCOME)
+
+
 @pytest.mark.django_db
 @pytest.mark.parametrize(
     "forge",
-    [lambda case: delete(Review.objects.filter(pk=case.pk)), lambda case: _of_an_intent(case)],
+    [lambda case: delete(Review.objects.filter(pk=case.pk)), _of_an_intent],
     ids=["gone", "another purpose"],
 )
 def test_rows_whose_case_is_gone_are_found(forge: Any) -> None:
@@ -80,10 +84,6 @@ def test_rows_whose_case_is_gone_are_found(forge: Any) -> None:
     with forged(lambda: forge(case)):
         name = f"reconciliation_comment {row.pk}: there is no such case about an entry"
         assert found() == {f"case {case.pk}": [name]}
-
-
-def _of_an_intent(case: Review) -> None:
-    Review.objects.filter(pk=case.pk).update(purpose=Purpose.OUTCOME)
 
 
 @pytest.mark.django_db
@@ -165,12 +165,19 @@ def test_streams_are_read_side_by_side() -> None:
     ]
 
 
-_values = st.text(st.characters(exclude_categories=["Cs"])) | st.integers(-(2**53) + 1, 2**53 - 1) | st.booleans() | st.none()
+_values = (
+    st.text(st.characters(exclude_categories=["Cs"]))
+    | st.integers(-(2**53) + 1, 2**53 - 1)
+    | st.booleans()
+    | st.none()
+)
 
 
 @pytest.mark.either_database
 @settings(max_examples=200, deadline=None)
-@given(st.dictionaries(st.text(max_size=5), _values | st.dictionaries(st.text(st.characters(codec="ascii")), _values)))
+@given(
+    st.dictionaries(st.text(max_size=5), _values | st.dictionaries(st.text(st.characters(codec="ascii")), _values))
+)
 def test_the_quick_canonical_text_is_the_canonical_text(value: dict[str, Any]) -> None:
     assert canonical_row(value) == canonical(value)
 

@@ -16,7 +16,9 @@ class Command(BaseCommand):
 
     def add_arguments(self, parser: ArgumentParser) -> None:
         parser.add_argument("--to", type=Path, metavar="FILE", help="a new file; else one in LANDED_ANCHORS")
-        parser.add_argument("--new-key", type=Path, metavar="FILE", help="only make a key, and its public one beside it")
+        parser.add_argument(
+            "--new-key", type=Path, metavar="FILE", help="only make a key, and its public one beside it"
+        )
 
     def handle(self, *args: Any, to: Path | None, new_key: Path | None, **options: Any) -> None:
         try:
@@ -28,7 +30,9 @@ class Command(BaseCommand):
             done = writing.write(to) if to is not None else writing.write_into(Path(settings.LANDED_ANCHORS))
         except (keys.BadKey, OSError) as wrong:
             raise CommandError(str(wrong)) from None
-        self.stdout.write(f"{done.path}: {done.intents} intents and {done.cases} cases anchored, digest {done.digest}")
+        self.stdout.write(
+            f"{done.path}: {done.intents} intents and {done.cases} cases anchored, digest {done.digest}"
+        )
 
     def _make_key(self, path: Path) -> None:
         public = keys.make(path)

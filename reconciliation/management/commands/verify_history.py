@@ -29,13 +29,11 @@ class Command(BaseCommand):
             type=Path,
             metavar="FILE",
             action="append",
-            help="a public key that the anchor may be signed with; else LANDED_ANCHOR_KEY's and LANDED_ANCHOR_PUBLIC_KEYS",
+            help="a public key that it may be signed with; else LANDED_ANCHOR_KEY's and LANDED_ANCHOR_PUBLIC_KEYS",
         )
         parser.add_argument("--most", type=int, default=100, metavar="N", help="list so many faults (100)")
 
-    def handle(
-        self, *args: Any, anchor: Path | None, key: list[Path] | None, most: int, **options: Any
-    ) -> None:
+    def handle(self, *args: Any, anchor: Path | None, key: list[Path] | None, most: int, **options: Any) -> None:
         against = None if anchor is None else self._read(anchor, key)
         with snapshot.one_moment():
             total = verifying.count()
