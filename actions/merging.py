@@ -12,6 +12,9 @@ _OVER = object()
 class _Stream:
     """Groups of rows with equal keys, the next one looked at before it is taken."""
 
+    key: Any
+    _rows: Iterator[Any]
+
     def __init__(self, rows: Iterable[Any], key: Callable[[Any], Any]) -> None:
         self._groups = groupby(rows, key)
         self._go_on()

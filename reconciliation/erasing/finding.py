@@ -48,12 +48,14 @@ def find(subject: str, *, family: bool = False) -> Found:
     if not mine and not booked:
         raise NotFound(f"No intent and no ledger entry has the subject {name!r}.")
     ids, cases = [one.pk for one in mine], list(_cases(booked))
-    shared, elsewhere = _in_other_texts(mine, name, within if family else "")
+    asked = {name} | {one.subject for one in mine} | {one.subject for one in booked}
+    there = {one.subject for one in intents} | {one.subject for one in entries}
+    shared, elsewhere = _in_other_texts(mine, asked)
     return Found(
         subject=name,
         intents=tuple(ids),
         cases=tuple(case.pk for case in cases),
-        left=tuple(sorted({one.subject for one in [*intents, *entries]} - {one.subject for one in [*mine, *booked]})),
+        left=tuple(sorted(there - asked)),
         shared=tuple(shared),
         elsewhere=tuple(elsewhere),
         stops=tuple(about_people(mine, lifted=False).values_list("pk", flat=True)),
@@ -104,18 +106,19 @@ def about_people(intents: Iterable[Intent], *, lifted: bool) -> QuerySet[Stop]:
 _PART: Final = r"[\w/-]"
 
 
-def _in_other_texts(intents: Iterable[Intent], name: str, family: str) -> tuple[list[int], list[int]]:
-    """Evidence that names the subject, or a key or id of its intents: of no one intent, and of others'. Reads through
+def _in_other_texts(intents: Iterable[Intent], named: set[str]) -> tuple[list[int], list[int]]:
+    """Evidence that names a subject, or a key or id of its intents: of no one intent, and of others'. Reads through
     all texts that are left, once."""
     mine = list(intents)
-    words = {name, family} | {one.idempotency_key for one in mine} | {one.external_id for one in mine}
+    words = named | {one.idempotency_key for one in mine} | {one.external_id for one in mine}
     words -= {""}
     asked = Q(pk__in=())
     for word in words:
         asked |= Q(text__contains=word)
     whole = re.compile(rf"(?<!{_PART})(?:{'|'.join(map(re.escape, sorted(words)))})(?!{_PART})")
     own = {one.pk for one in mine}
-    shared, elsewhere = [], []
+    shared: list[int] = []
+    elsewhere: list[int] = []
     found = Evidence.objects.filter(asked, erased_at=None).exclude(intent__in=own).order_by("pk")
     # What people wrote in a case about an entry goes with its case.
     raw = Q(intent__isnull=False) | Q(kind__in=[EvidenceKind.PAGE, EvidenceKind.WEBHOOK])

@@ -135,14 +135,14 @@ def _texts_of(review: Review) -> set[int]:
 
 
 def _tell(review: Review, asked: _Asked, texts: Sequence[Evidence], files: Sequence[int]) -> None:
-    machine = {"by": CONSOLE} if asked.person is None else {"person": asked.person}
+    who: dict[str, Any] = {"by": CONSOLE} if asked.person is None else {"person": asked.person}
     for file in Attachment.objects.filter(pk__in=files).order_by("pk"):
         text = f"{asked.reason.label}.\n{file.size} bytes"
-        commenting.say(review, text=text, kind=CommentKind.ERASED, attachment=file, **machine)  # type: ignore[arg-type]
+        commenting.say(review, text=text, kind=CommentKind.ERASED, attachment=file, **who)
     for first in range(0, len(texts), _NAMED_AT_ONCE):
         named = "\n".join(f"evidence {one.digest}" for one in texts[first : first + _NAMED_AT_ONCE])
         text = f"{asked.reason.label}.\n{named}"
-        commenting.say(review, text=text, kind=CommentKind.ERASED, **machine)  # type: ignore[arg-type]
+        commenting.say(review, text=text, kind=CommentKind.ERASED, **who)
 
 
 def _blank_texts(found: Any, now: datetime) -> list[Evidence]:

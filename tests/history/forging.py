@@ -6,6 +6,7 @@ from typing import Any
 
 from actions import history
 from actions.models import Intent
+from actions.statuses import SETTLED
 from tests.flushing import without_triggers
 
 
@@ -52,7 +53,8 @@ def write_anew(intent: Intent, **first: Any) -> None:
 def _agree(intent: Intent) -> None:
     last = intent.transitions.order_by("sequence").last()
     assert last is not None
-    Intent.objects.filter(pk=intent.pk).update(status=last.to_status, version=last.sequence)
+    open_ = {} if last.to_status in SETTLED else {"settled_at": None, "settled_by": ""}
+    Intent.objects.filter(pk=intent.pk).update(status=last.to_status, version=last.sequence, **open_)
 
 
 def delete_whole(intent: Intent) -> None:
