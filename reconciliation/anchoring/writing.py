@@ -1,5 +1,6 @@
 """Writes an anchor over everything that the database holds at one moment."""
 
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from datetime import datetime
@@ -16,6 +17,8 @@ from reconciliation.reviews.verifying import Anchored
 
 _PATTERN: Final = "anchor-*.jsonl"
 _CHUNK: Final = 5_000
+# Nobody writes at one for so long, in seconds.
+_LEFT_S: Final = 86_400
 
 
 @dataclass(frozen=True)
@@ -64,6 +67,10 @@ def thin_out(folder: Path, *, keep: int) -> None:
     """Deletes all but the newest `keep` (at least one)."""
     for old in sorted(folder.glob(_PATTERN), key=lambda path: path.name)[: -max(1, keep)]:
         old.unlink(missing_ok=True)
+    # What somebody who was killed over it left.
+    for begun in folder.glob(".anchor-*.tmp"):
+        if time.time() - begun.stat().st_mtime > _LEFT_S:
+            begun.unlink(missing_ok=True)
 
 
 def _head(now: datetime, before: Path | None) -> dict[str, Any]:

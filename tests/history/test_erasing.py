@@ -273,6 +273,7 @@ def test_pages_admin_and_api_show_that_it_was_erased() -> None:
     admin, _ = log_in("admin")
     review = Review.objects.get(intent=intent)
     assert "Erased" in text_of(desk.get(f"/intents/{intent.pk}/"))
+    assert "An administrator erased what it said about people" in text_of(desk.get(f"/intents/{intent.pk}/"))
     assert "links hold" in text_of(desk.get(f"/intents/{intent.pk}/"))
     for path in (f"/reviews/{review.pk}/", "/intents/", "/?tab=closed", "/did/"):
         assert desk.get(path).status_code in (200, 404), path
