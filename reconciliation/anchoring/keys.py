@@ -29,20 +29,28 @@ def make(path: Path) -> Path:
     )
     beside = path.with_name(f"{path.name}.pub")
     try:
+        if beside.exists():
+            raise FileExistsError
         _write_new(path, private, mode=0o600)
         _write_new(beside, public, mode=0o644)
-    except FileExistsError as there:
-        raise BadKey(f"{there.filename} is there already; a key is never written over.") from None
+    except FileExistsError:
+        raise BadKey(f"{path} or {beside} is there already; a key is never written over.") from None
     except OSError as wrong:
         raise BadKey(f"{path} can't be written: {wrong.strerror}.") from None
     return beside
 
 
 def _write_new(path: Path, content: bytes, *, mode: int) -> None:
-    with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
+    """There whole or not at all, and never over another: somebody may make, or read, one at the same moment."""
+    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(beside, path)
+    finally:
+        beside.unlink(missing_ok=True)
 
 
 def private_key(path: Path) -> Ed25519PrivateKey:

@@ -218,6 +218,23 @@ def test_a_key_is_its_owners_alone_and_never_written_over(tmp_path: Path, key: P
 
 
 @pytest.mark.either_database
+def test_several_clocks_of_a_demo_make_one_key(tmp_path: Path, settings: Any) -> None:
+    settings.MODE, settings.LANDED_ANCHOR_KEY = "demo", str(tmp_path / "demo.key")
+    start, found = threading.Barrier(4), []
+
+    def clock() -> None:
+        start.wait(10)
+        found.append(keys.id_of(keys.private_key(writing.own_key()).public_key()))
+
+    threads = [threading.Thread(target=clock) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(10)
+    assert (len(found), len(set(found))) == (4, 1)
+
+
+@pytest.mark.either_database
 def test_without_a_key_or_a_folder_it_says_what_to_set(tmp_path: Path, settings: Any) -> None:
     with pytest.raises(CommandError, match="LANDED_ANCHORS"):
         call_command("anchor_history")
