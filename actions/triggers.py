@@ -1,8 +1,8 @@
 """Append-only history, enforced by the database itself.
 
 Triggers refuse UPDATE, DELETE and (on PostgreSQL) TRUNCATE. They are put back after every `migrate`, because
-Django rebuilds tables on SQLite and a rebuild drops them; boot refuses to run without them. PostgreSQL changes the type
-of no column that a trigger's condition names: a migration that does so drops the trigger first.
+Django rebuilds tables on SQLite and a rebuild drops them; boot refuses to run without them. PostgreSQL changes
+the type of no column that a trigger's condition names: a migration that does so drops the trigger first.
 """
 
 from dataclasses import dataclass
