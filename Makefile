@@ -10,7 +10,7 @@ AGENTS := $(CLIENT)/.dev.stamp
 JOBS   ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-client simulate mutants check bench docs screenshots lock clean
+.PHONY: help setup demo test test-client simulate mutants check bench bench-history docs screenshots lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -70,6 +70,9 @@ check: $(DEV) $(AGENTS)  ## format, lint, types, import rules, migrations, deplo
 
 bench: $(DEV)    ## the desk at 1,000 and 1,000,000 intents, on both databases (some minutes)
 	$(BIN)/python -m benchmarks.desk $(ARGS)
+
+bench-history: $(DEV)  ## verify_history over 100,000 and 1,000,000 rows, on both databases (some minutes)
+	$(BIN)/python -m benchmarks.history $(ARGS)
 
 docs: $(DEV)     ## renew docs/reference.md from the code
 	LANDED_MODE=test $(BIN)/python -c 'import django, os; os.environ["DJANGO_SETTINGS_MODULE"] = "config.settings"; django.setup(); from config import reference; reference.main()'

@@ -20,6 +20,32 @@ def canonical(value: Any) -> str:
     return rfc8785.dumps(value).decode()
 
 
+_plain_json = json.JSONEncoder(sort_keys=True, separators=(",", ":"), ensure_ascii=False).encode
+
+
+def canonical_row(value: Mapping[str, Any]) -> str:
+    """The same text as `canonical` gives, several times as quickly, for what rows of history hold: names in ASCII,
+    texts, integers, booleans and None, in nested mappings. (RFC 8785 differs from sorted JSON in floats and in the
+    order of names outside of ASCII; of integers it takes those that a double holds.)"""
+    return _plain_json(value) if _is_plain(value) else canonical(value)
+
+
+def _is_plain(value: Mapping[str, Any]) -> bool:
+    for name, inner in value.items():
+        kind = type(inner)
+        if kind is dict:
+            if not _is_plain(inner):
+                return False
+        elif kind is int:
+            if not -MAX_INTEGER <= inner <= MAX_INTEGER:
+                return False
+        elif not (kind is str or kind is bool or inner is None):
+            return False
+        if not name.isascii():
+            return False
+    return True
+
+
 def new_salt() -> str:
     return secrets.token_hex(16)
 

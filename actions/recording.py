@@ -104,6 +104,13 @@ def _replay(proposal: Proposal, agent: Agent, request_key: str | None) -> Record
     )
     if intent is None:
         return None
+    if intent.erased_at is not None:
+        raise KeyReused(
+            "What was asked for under this Idempotency-Key has been erased, so nobody can tell whether this is the "
+            "same. Nothing was sent.",
+            differs=[],
+            intent=intent,
+        )
     if differs := _payload_differs(proposal, intent):
         raise KeyReused(
             f"This Idempotency-Key was used for another payload: {', '.join(differs)} differ. Nothing was sent.",

@@ -1,7 +1,8 @@
 """Append-only history, enforced by the database itself.
 
 Triggers refuse UPDATE, DELETE and (on PostgreSQL) TRUNCATE. They are put back after every `migrate`, because
-Django rebuilds tables on SQLite and a rebuild drops them; boot refuses to run without them.
+Django rebuilds tables on SQLite and a rebuild drops them; boot refuses to run without them. PostgreSQL changes
+the type of no column that a trigger's condition names: a migration that does so drops the trigger first.
 """
 
 from dataclasses import dataclass
@@ -15,13 +16,15 @@ class Rule:
     """`fixed`: columns that no UPDATE may change; None: no UPDATE at all. Rows are never deleted.
 
     `frozen`: pairs of a column and those that stay as they are once it is set (itself included); `sealed`: pairs of
-    a column and those that change only when it is set in the same UPDATE.
+    a column and those that change only when it is set in the same UPDATE; `blanks`: pairs of a column and those that
+    change only into nothing (an empty text or JSON object), and only once it is set.
     """
 
     model: str
     fixed: tuple[str, ...] | None = None
     frozen: tuple[tuple[str, tuple[str, ...]], ...] = ()
     sealed: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    blanks: tuple[tuple[str, tuple[str, ...]], ...] = ()
 
 
 _RULES: list[Rule] = [
@@ -46,18 +49,20 @@ _RULES: list[Rule] = [
             "executor",
             "amount_minor",
             "currency",
-            "payload_salt",
             "payload_digest",
             "request_key",
             "idempotency_key",
             "created_at",
         ),
+        frozen=(("erased_at", ()),),
+        blanks=(("erased_at", ("params", "context", "note", "payee", "customer", "payload_salt")),),
     ),
     Rule("actions.Observation"),
     Rule(
         "actions.Stop",
-        fixed=("id", "scope", "value", "key", "family", "kind_id", "reason", "placed_by", "placed_at"),
-        frozen=(("lifted_at", ("lifted_by",)),),
+        fixed=("id", "scope", "family", "kind_id", "placed_by", "placed_at"),
+        frozen=(("lifted_at", ("lifted_by",)), ("erased_at", ())),
+        blanks=(("erased_at", ("value", "key", "reason")),),
     ),
     Rule(
         "actions.Attempt",
@@ -70,9 +75,10 @@ _RULES: list[Rule] = [
     # The text can be erased, once; what it was stays provable by whoever kept a copy and the salt.
     Rule(
         "actions.Evidence",
-        fixed=("id", "intent_id", "attempt_id", "kind", "source", "digest", "created_at"),
+        fixed=("id", "intent_id", "attempt_id", "kind", "digest", "created_at"),
         frozen=(("erased_at", ("text", "salt")),),
         sealed=(("erased_at", ("text", "salt")),),
+        blanks=(("erased_at", ("source",)),),
     ),
 ]
 
@@ -108,6 +114,10 @@ def _condition(rule: Rule, differs: str) -> str:
     for once, columns in rule.sealed:
         changed = " OR ".join(f'NEW."{column}" {differs} OLD."{column}"' for column in columns)
         parts.append(f'(NEW."{once}" IS NULL AND ({changed}))')
+    for once, columns in rule.blanks:
+        for column in columns:
+            kept = f"""(NEW."{once}" IS NULL OR NEW."{column}" NOT IN ('', '{{}}'))"""
+            parts.append(f'(NEW."{column}" {differs} OLD."{column}" AND {kept})')
     return " OR ".join(parts)
 
 

@@ -8,12 +8,9 @@ Only ratios within one run mean something.
 """
 
 import argparse
-import json
-import os
-import subprocess
 import sys
-import tempfile
-from pathlib import Path
+
+from benchmarks import running
 
 SMALL, LARGE, MOST = 1_000, 1_000_000, 1.5
 # What stays below this is noise, whatever its ratio.
@@ -47,39 +44,8 @@ def _compare(database: str, large: int) -> int:
 
 
 def _run(database: str, number: int) -> Found:
-    with tempfile.TemporaryDirectory(prefix="landed-bench-") as folder:
-        server = None
-        url = f"sqlite:///{Path(folder) / 'landed.sqlite3'}"
-        if database == "postgresql":
-            from tests.servers import PostgreSQL
-
-            server = PostgreSQL()
-            url = server.url_of()
-        try:
-            return _child(folder, url, number)
-        finally:
-            if server is not None:
-                server.stop()
-
-
-def _child(folder: str, url: str, number: int) -> Found:
-    environment = os.environ | {
-        "LANDED_MODE": "test",
-        "LANDED_DATA": folder,
-        "DATABASE_URL": url,
-        "REDIS_URL": f"unix://{folder}/nobody.sock",
-        "DJANGO_SETTINGS_MODULE": "config.settings",
-    }
-    done = subprocess.run(
-        [sys.executable, "-m", "benchmarks.desk_pages", str(number)],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    if done.returncode:
-        raise SystemExit(done.stderr)
-    found: Found = json.loads(done.stdout.splitlines()[-1])
+    with running.fresh(database) as place:
+        found: Found = place.run("benchmarks.desk_pages", number)
     return found
 
 

@@ -16,6 +16,7 @@ from django.db import connection
 from django.db.migrations.executor import MigrationExecutor
 
 from actions import triggers
+from reconciliation.anchoring import keys, writing
 
 MODES: Final = ("production", "demo", "test")
 _SHORTEST_KEY = 50  # what Django's own check asks for
@@ -140,6 +141,25 @@ def refuse_unsafe() -> None:
         raise Unsafe("Landed refuses to start:\n" + "\n".join(f"- {problem}" for problem in found))
 
 
+def refuse_to_anchor_unsigned() -> None:
+    """For whoever writes anchors, which is the clock: web and workers need no key. Raises Unsafe."""
+    if not settings.LANDED_ANCHORS:
+        return
+    try:
+        keys.private_key(writing.own_key())
+    except keys.BadKey as wrong:
+        raise Unsafe(f"Anchors of histories are on (LANDED_ANCHORS), and can't be signed. {wrong}") from None
+
+
+def anchor_problems() -> Iterator[str]:
+    """What keeps it from showing that a history was cut off. Landed runs without all the same."""
+    if not settings.LANDED_ANCHORS:
+        yield (
+            "LANDED_ANCHORS is not set: nothing outside the database says how long histories are. Set it to a "
+            "folder, and LANDED_ANCHOR_KEY to a key from: manage.py anchor_history --new-key FILE"
+        )
+
+
 def _errors(found: Iterator[str], number: str) -> list[checks.CheckMessage]:
     return [checks.Error(problem, id=f"landed.{number}") for problem in found]
 
@@ -156,6 +176,9 @@ def register_checks() -> None:
     def check_mail(**_: Any) -> list[checks.CheckMessage]:
         return [checks.Warning(problem, id="landed.W001") for problem in mail_problems()]
 
+    def check_anchors(**_: Any) -> list[checks.CheckMessage]:
+        return [checks.Warning(problem, id="landed.W002") for problem in anchor_problems()]
+
     def check_database(databases: Any = None, **_: Any) -> list[checks.CheckMessage]:
         # `migrate` runs this too, before the tables exist: only what holds without them is looked at.
         if not databases or "default" not in databases:
@@ -165,4 +188,5 @@ def register_checks() -> None:
     checks.register(check_mode, checks.Tags.security)
     checks.register(check_settings, checks.Tags.security, deploy=True)
     checks.register(check_mail, checks.Tags.security, deploy=True)
+    checks.register(check_anchors, checks.Tags.security, deploy=True)
     checks.register(check_database, checks.Tags.database)

@@ -94,8 +94,9 @@ def text() -> str:
 
 def _rules() -> Iterable[tuple[str, str | None]]:
     for rule in triggers.rules():
-        fixed = None if rule.fixed is None else ", ".join(f"`{column}`" for column in rule.fixed)
-        yield triggers.table_of(rule), fixed
+        blanks = [column for _, columns in rule.blanks for column in columns]
+        but = f"; but to erase it, of {_names(blanks)}" if blanks else ""
+        yield triggers.table_of(rule), None if rule.fixed is None else _names(rule.fixed) + but
 
 
 def _names(names: Iterable[str]) -> str:

@@ -236,6 +236,14 @@ LANDED_DELIVERY_SLOTS = env.int("LANDED_DELIVERY_SLOTS", 8)
 # Receivers of webhooks that may be reached although they are private, as host:port. For demos and tests only.
 LANDED_PRIVATE_RECEIVERS: list[str] = env.list("LANDED_PRIVATE_RECEIVERS", [])
 
+# Where the clock writes signed anchors over all histories, how often (seconds), and how many it keeps. Empty: none.
+LANDED_ANCHORS = env.str("LANDED_ANCHORS", str(DATA_DIR / "anchors") if MODE == "demo" else "")
+LANDED_ANCHOR_EVERY_S = env.int("LANDED_ANCHOR_EVERY_S", 3_600)
+LANDED_ANCHORS_KEPT = env.int("LANDED_ANCHORS_KEPT", 48)
+# The file with the private key that signs them; only clocks need it. And public ones that count when they are read.
+LANDED_ANCHOR_KEY = env.str("LANDED_ANCHOR_KEY", str(DATA_DIR / "anchor.key") if MODE == "demo" else "")
+LANDED_ANCHOR_PUBLIC_KEYS: list[str] = env.list("LANDED_ANCHOR_PUBLIC_KEYS", [])
+
 LOGGING = {
     "version": 1,
     "disable_existing_loggers": False,

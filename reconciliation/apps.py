@@ -33,9 +33,10 @@ class ReconciliationConfig(AppConfig):
             triggers.Rule("reconciliation.Comment"),
             triggers.Rule(
                 "reconciliation.Attachment",
-                fixed=("id", "review_id", "intent_id", "person_id", "name", "media_type", "size", "digest", "at"),
+                fixed=("id", "review_id", "intent_id", "person_id", "media_type", "size", "at"),
                 frozen=(("erased_at", ("content",)),),
                 sealed=(("erased_at", ("content",)),),
+                blanks=(("erased_at", ("name", "digest")),),
             ),
             triggers.Rule("reconciliation.LedgerEntry", fixed=("id", "downstream_id", "book", "entry_id")),
             triggers.Rule(

@@ -11,6 +11,7 @@ from datetime import datetime
 from typing import Any, Final
 from uuid import UUID
 
+from django.conf import settings
 from django.core import signing
 from django.db import transaction
 from django.db.models import Q
@@ -133,7 +134,8 @@ def _refuse_paused(agent: Agent) -> None:
 def _answer(intent: Intent, said: Said, agent: Agent) -> Check:
     now = times.now()
     claim = _claim_of(said.check, intent, agent) if said.check is not None else None
-    content = digest(canonical(said.content), salt=intent.payload_salt)[:16]
+    # Of an erased intent the salt is gone: what is said of it now must not be guessable either.
+    content = digest(canonical(said.content), salt=intent.payload_salt or settings.SECRET_KEY)[:16]
     who = f"service:{agent.pk}/"
     by = f"{who}{claim.name}/{content}" if claim else f"{who}{content}"
     if claim is not None and (earlier := intent.checks.filter(by__startswith=f"{who}{claim.name}/").first()):

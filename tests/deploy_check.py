@@ -8,14 +8,19 @@ import secrets
 import subprocess
 import sys
 import tempfile
+from pathlib import Path
 
 from config.children import ROOT
+from reconciliation.anchoring import keys
 
 OURS = ("LANDED_", "SECURE_")
 
 
 def safe_environment(folder: str) -> dict[str, str]:
     """A production environment that nothing should be said against."""
+    key = Path(folder) / "anchor.key"
+    if not key.exists():
+        keys.make(key)
     inherited = {name: value for name, value in os.environ.items() if not name.startswith(OURS)}
     return {
         **inherited,
@@ -29,6 +34,8 @@ def safe_environment(folder: str) -> dict[str, str]:
         "EMAIL_URL": "submission://landed:secret@mail.example:587",
         "LANDED_PUBLIC_URL": "https://landed.example",
         "STATIC_ROOT": f"{folder}/static",
+        "LANDED_ANCHORS": f"{folder}/anchors",
+        "LANDED_ANCHOR_KEY": str(key),
     }
 
 

@@ -1,6 +1,6 @@
 """The admin pages of `actions`: policy is edited here, everything else is looked at."""
 
-from actions.admin import agents, breakers, endpoints, intents, log, policy, records, stops
+from actions.admin import agents, anchors, breakers, endpoints, intents, log, policy, records, stops
 
 policy.register()
 agents.register()
@@ -10,3 +10,4 @@ log.register()
 breakers.register()
 stops.register()
 endpoints.register()
+anchors.register()

@@ -124,6 +124,7 @@ class IntentAdmin(ReadOnlyAdmin):
                     "chain_length",
                     "chain_head",
                     "created_at",
+                    "erased_at",
                 ]
             },
         ),

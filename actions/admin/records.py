@@ -136,7 +136,7 @@ class ObservationAdmin(ReadOnlyAdmin):
     list_display = ["id", shown.link_to("intent"), "what", "by", "at"]
     list_filter = ["what"]
     search_fields = ["=intent__id", "=intent__subject", "=intent__idempotency_key"]
-    fields = [shown.link_to("intent"), "what", "by", evidence_links, "at", "position", "previous", "digest"]
+    fields = [shown.link_to("intent"), "what", "by", evidence_links, "facts", "at", "position", "previous", "digest"]
 
 
 class UsageAdmin(ReadOnlyAdmin):

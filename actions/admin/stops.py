@@ -36,6 +36,7 @@ class StopAdmin(ReadOnlyAdmin):
         "placed_at",
         "lifted_by",
         "lifted_at",
+        "erased_at",
     ]
     change_list_template = "admin/landed/stops.html"
     actions: Any = ["lift_selected"]

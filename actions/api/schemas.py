@@ -109,6 +109,9 @@ class IntentOut(Schema):
     created_at: datetime
     updated_at: datetime
     settled_at: datetime | None
+    erased_at: datetime | None = Field(
+        None, description="Since then params and context are empty: what they said about people was erased."
+    )
     differs: list[str] = Field([], description="Only on a replay: what was other than stored, and binds nothing.")
 
 

@@ -189,6 +189,7 @@ def intent_json(
         "created_at": time_text(intent.created_at),
         "updated_at": time_text(intent.updated_at),
         "settled_at": time_text(intent.settled_at),
+        "erased_at": time_text(intent.erased_at),
     }
 
 

@@ -1,6 +1,7 @@
 """The tables of `actions`."""
 
 from .agents import Agent, Scope, Token, Usage
+from .anchors import Anchoring
 from .endpoints import DeliveryState, DeliveryTry, Endpoint, EventDelivery, TryResult
 from .events import TOLD, Event, EventType
 from .history import Chained
@@ -37,6 +38,7 @@ __all__ = [
     "TOLD",
     "Agent",
     "AmountRule",
+    "Anchoring",
     "Attempt",
     "Breaker",
     "Chained",

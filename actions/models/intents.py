@@ -1,6 +1,8 @@
 """The intent, its attempts, its transitions and the evidence."""
 
 import json
+from collections.abc import Mapping
+from types import MappingProxyType
 from typing import Any, ClassVar
 
 from django.db import models
@@ -87,6 +89,9 @@ class Intent(models.Model):
     chain_head = models.CharField(max_length=64)
     created_at = models.DateTimeField()
     updated_at = models.DateTimeField()
+    erased_at = models.DateTimeField(
+        null=True, help_text="When what it said about people was erased; its history says by whom and why."
+    )
 
     # What the first link of its history rests on: set when it is recorded, never changed.
     GENESIS: ClassVar[tuple[str, ...]] = (
@@ -104,6 +109,10 @@ class Intent(models.Model):
         "look_alike_of_id",
         "send_before",
         "created_at",
+    )
+    # What may be about people, with what it is when it is erased. Keys, ids and amounts stay: see docs/operations.md.
+    ERASABLE: ClassVar[Mapping[str, str]] = MappingProxyType(
+        {"params": "{}", "context": "{}", "note": "", "payee": "", "customer": "", "payload_salt": ""}
     )
 
     class Meta:
@@ -434,6 +443,7 @@ class Observed(models.TextChoices):
     UPHELD = "upheld", "a person upheld the status"
     TIED = "tied", "a person said what a ledger entry has to do with it"
     NOTE = "note", "an administrator's note"
+    ERASED = "erased", "what it said about people was erased"
 
 
 class Observation(Chained):
@@ -443,8 +453,12 @@ class Observation(Chained):
     what = models.CharField(max_length=10, choices=Observed)
     by = models.CharField(max_length=100, help_text="worker:host/12, checker, person:3; never a name.")
     evidence = models.TextField(default="[]", help_text="Canonical JSON: [[id, digest], …].")
+    facts = models.TextField(
+        blank=True, help_text="Canonical JSON. Of an erasing: why, which files, and the digest over what was kept."
+    )
 
     CHAINED = ("intent_id", "what", "by", "evidence")
+    CHAINED_IF_SET = ("facts",)
 
     class Meta:
         ordering = ["intent", "position"]

@@ -32,6 +32,9 @@ class Stop(models.Model):
     placed_at = models.DateTimeField(editable=False)
     lifted_by = models.CharField(max_length=100, blank=True, editable=False)
     lifted_at = models.DateTimeField(null=True, editable=False)
+    erased_at = models.DateTimeField(
+        null=True, editable=False, help_text="When whom it was about was erased; it was lifted before."
+    )
 
     class Meta:
         ordering = ["-id"]

@@ -5,17 +5,19 @@ kind of file that belongs here is refused by what it contains, whatever it is ca
 """
 
 import hashlib
+import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from dataclasses import dataclass
+from uuid import UUID
 
 from django.contrib.auth.models import User
 from django.db import transaction
-from django.db.models import QuerySet
 
-from actions import times
+from actions import chains, times
 from actions.errors import Invalid, NotFound
 from actions.locking import for_change
-from actions.models import Intent
+from actions.models import Chained, Evidence, Intent, Observation, Observed
 from actions.redaction import redact
 from reconciliation.models import Attachment, Comment, CommentKind, ErasedFor, Review
 from reconciliation.reviews import commenting, people
@@ -106,45 +108,82 @@ def _words(row: Attachment) -> str:
 
 def fault(row: Attachment) -> str:
     """Why it is not what was added, or not what history says was erased; empty when all fits."""
-    return _fault(row, _told(Comment.objects.filter(attachment=row)))
+    said = list(Comment.objects.filter(attachment=row))
+    owner = Observation.objects.filter(intent_id=row.intent_id, what=Observed.ERASED) if row.intent_id else ()
+    return _fault(look_at(row), _told([*said, *owner], _texts(said)))
 
 
-_Told = Mapping[tuple[int, str], Comment]
+@dataclass(frozen=True)
+class Looked:
+    """A file as it was found: what its row says, and the digest of the bytes that are there."""
+
+    pk: int
+    owner: UUID | int
+    digest: str
+    size: int
+    erased: bool
+    found: str
 
 
-def _told(comments: QuerySet[Comment]) -> _Told:
-    """The rows of history that name files, by file and by what they say of it."""
-    rows = comments.filter(attachment__isnull=False).select_related("text").order_by("-pk")
-    return {(row.attachment_id or 0, row.kind): row for row in rows}
+def look_at(row: Attachment) -> Looked:
+    """Reads the bytes, and lets go of them: they are large."""
+    found = hashlib.sha256(row.content or b"").hexdigest()
+    return Looked(row.pk, row.intent_id or row.review_id, row.digest, row.size, row.erased_at is not None, found)
 
 
-def _fault(row: Attachment, told: _Told) -> str:
-    if not _names(told.get((row.pk, CommentKind.ATTACHED)), row):
+@dataclass(frozen=True)
+class _Told:
+    """What history says of files: the text (None: erased) of what was said of each, by file and by what was done,
+    and those that an erasing of the whole subject names."""
+
+    said: Mapping[tuple[int, str], str | None]
+    with_subject: Collection[int]
+
+
+def _told(rows: Iterable[Chained], texts: Mapping[int, Evidence]) -> _Told:
+    said: dict[tuple[int, str], str | None] = {}
+    rows = list(rows)
+    for row in rows:
+        if isinstance(row, Comment) and row.attachment_id is not None and row.text_id in texts:
+            text = texts[row.text_id]
+            said.setdefault((row.attachment_id, row.kind), None if text.erased_at is not None else text.text)
+    return _Told(said, {pk for row in chains.erasings(rows) for pk in json.loads(row.facts).get("files", ())})
+
+
+def _fault(row: Looked, told: _Told) -> str:
+    if not _names(told, row, CommentKind.ATTACHED):
         return "The history of this case names another file than this one."
-    if row.erased_at is not None:
-        erased = _names(told.get((row.pk, CommentKind.ERASED)), row)
+    if row.erased:
+        erased = row.pk in told.with_subject or _names(told, row, CommentKind.ERASED)
         return "" if erased else "Its bytes are gone, and nobody is on record as having erased them."
-    if hashlib.sha256(row.content or b"").hexdigest() != row.digest:
+    if row.found != row.digest:
         return "Its bytes are not those that were added: their digest is another one."
     return ""
 
 
-def _names(said: Comment | None, row: Attachment) -> bool:
-    return said is not None and (said.text.erased_at is not None or row.digest in said.text.text)
+def _names(told: _Told, row: Looked, kind: CommentKind) -> bool:
+    if (row.pk, kind) not in told.said:
+        return False
+    text = told.said[row.pk, kind]
+    return text is None or row.digest in text
 
 
-def faults(**of: Intent | Review) -> list[str]:
-    """What is wrong with the files of an intent or a case, for the check of its history: bytes that are not those
-    that were added, and files that are gone without a word of who erased them.
+def files_faults(files: Iterable[Looked], rows: Iterable[Chained], texts: Mapping[int, Evidence]) -> Iterator[str]:
+    """What is wrong with the files of an intent or a case, given its history and the evidence that that names: bytes
+    that are not those that were added, and files that are gone without a word of who erased them."""
+    told = _told(rows, texts)
+    found = {row.pk: _fault(row, told) for row in files}
+    gone = {pk: "It is gone, row and all." for pk, _ in told.said if pk not in found}
+    yield from (f"attachment {pk}: {why}" for pk, why in sorted({**found, **gone}.items()) if why)
 
-    Two queries; one file at a time, as they are large.
-    """
-    told = _told(Comment.objects.filter(**of))
-    found: dict[int, str] = {}
-    for row in Attachment.objects.filter(**of).order_by("pk").iterator(chunk_size=1):
-        found[row.pk] = _fault(row, told)
-    gone = {pk: "It is gone, row and all." for pk, _ in told if pk not in found}
-    return [f"attachment {pk}: {why}" for pk, why in sorted({**found, **gone}.items()) if why]
+
+def files_of(**of: Intent | Review) -> Iterator[Looked]:
+    """The files of an intent or a case, one at a time."""
+    return (look_at(row) for row in Attachment.objects.filter(**of).order_by("pk").iterator(chunk_size=1))
+
+
+def _texts(said: Iterable[Comment]) -> dict[int, Evidence]:
+    return Evidence.objects.in_bulk([row.text_id for row in said])
 
 
 def erase(attachment_id: int, *, person: User, reason: str) -> Attachment:

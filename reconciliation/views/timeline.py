@@ -209,13 +209,14 @@ def _folded(looks: list[Event]) -> Event:
 
 # --- what changed no status
 
-_OBSERVED = (Observed.LATE, Observed.AGAIN, Observed.DISPUTED, Observed.TIED, Observed.NOTE)
+_OBSERVED = (Observed.LATE, Observed.AGAIN, Observed.DISPUTED, Observed.TIED, Observed.NOTE, Observed.ERASED)
 _OBSERVATIONS: Mapping[str, str] = {
     Observed.LATE: "An answer came too late to move anything",
     Observed.AGAIN: "An answer came again, or another than before",
     Observed.DISPUTED: "New facts contradict how it was settled",
     Observed.TIED: "{who} decided what a ledger entry has to do with it",
     Observed.NOTE: "{who} left a note",
+    Observed.ERASED: "{who} erased what it said about people",
 }
 _ICONS: Mapping[str, str] = {
     Observed.LATE: "submitted",
@@ -223,11 +224,13 @@ _ICONS: Mapping[str, str] = {
     Observed.DISPUTED: "disputed",
     Observed.TIED: "decision",
     Observed.NOTE: "note",
+    Observed.ERASED: "note",
 }
 
 
 def _observed(row: Observation, names: _Names, pieces: Mapping[int, Piece]) -> Event:
-    who = names.who(Actor.REVIEWER, row.by)
+    erased = row.what == Observed.ERASED
+    who = names.who(Actor.ADMINISTRATOR if erased else Actor.REVIEWER, row.by)
     is_note = row.what == Observed.NOTE
     said = [piece.head if not piece.erased_at else "(erased)" for pk in _named(row) if (piece := pieces.get(pk))]
     return Event(
@@ -236,7 +239,8 @@ def _observed(row: Observation, names: _Names, pieces: Mapping[int, Piece]) -> E
         what=_OBSERVATIONS[row.what].format(who=f"{who[:1].upper()}{who[1:]}"),
         said="\n".join(said) if is_note else "",
         place=row.position,
-        named=() if is_note else _named(row),
+        # What is gone stands where it was given.
+        named=() if is_note or erased else _named(row),
     )
 
 

@@ -29,11 +29,11 @@ def add_check(intent: Intent, **columns: Any) -> Check:
     return history.append(Check(intent=intent, **(found | columns)), owner=Intent, pk=intent.pk, at=now)
 
 
-def whole_life() -> Intent:
+def whole_life(**columns: Any) -> Intent:
     """recorded, submitted, unknown, a check, a comment, an observation, a decision, confirmed: no book to
     look into, so that a
     person decides on outside evidence and no network is needed."""
-    intent = make_intent(make_kind(make_downstream(look_up="none", absence_conclusive=False)))
+    intent = make_intent(make_kind(make_downstream(look_up="none", absence_conclusive=False)), **columns)
     submit(intent)
     expire(intent)
     check = add_check(intent)

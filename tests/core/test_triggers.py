@@ -280,7 +280,7 @@ def test_a_rebuilt_table_has_its_triggers_again_after_migrate(model: type[models
     """Django changes a table on SQLite by copying it into a new one, which has no triggers."""
     make_intent()
     before = triggers.missing()
-    name = {Transition: "actor_id", Decision: "seen_digest", Intent: "payee"}[model]  # type: ignore[index]
+    name = {Transition: "actor_id", Decision: "seen_digest", Intent: "hold_reasons"}[model]  # type: ignore[index]
     old = model._meta.get_field(name)
     new = type(old)(max_length=old.max_length + 1, blank=True)  # type: ignore[union-attr, operator]
     new.set_attributes_from_name(name)

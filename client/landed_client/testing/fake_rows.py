@@ -138,6 +138,7 @@ def show(row: Row, now: float, *, claim_token: str | None = None) -> dict[str, A
         "created_at": time_text(row.created),
         "updated_at": time_text(row.updated or row.created),
         "settled_at": time_text(row.settled),
+        "erased_at": None,
     }
 
 

@@ -17,12 +17,15 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from actions.notifying import running
 from config import beats, boot, clockwork
 from reconciliation import mailing
+from reconciliation.anchoring import schedule as anchoring
 
 log = logging.getLogger(__name__)
 
 _LONGEST_WAIT_S = 5.0
 # Notices of a few seconds are one e-mail.
 _MAIL_S = 5.0
+# As often as that it is asked whether an anchor is due.
+_ANCHOR_S = 15.0
 
 
 class Command(BaseCommand):
@@ -33,6 +36,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, beat: Path | None, **options: Any) -> None:
         boot.refuse_unsafe()
+        boot.refuse_to_anchor_unsigned()
         stop = threading.Event()
         for number in (signal.SIGTERM, signal.SIGINT):
             signal.signal(number, lambda *_: stop.set())
@@ -42,12 +46,15 @@ class Command(BaseCommand):
 def run(stop: threading.Event, *, every_s: float, beat: Path | None = None) -> None:
     """Ticks until `stop` is set. No error of one pass ends it; while passes fail they come less often.
 
-    E-mail and webhooks leave from threads beside it: whoever hangs there delays no sweep.
+    E-mail, webhooks and anchors leave from threads beside it: whoever hangs there delays no sweep.
     """
-    for act, pause_s in (
+    beside: list[tuple[Callable[[], object], float]] = [
         (mailing.send_due, max(every_s, _MAIL_S)),
         (partial(running.deliver_due, stop=stop), every_s),
-    ):
+    ]
+    if anchoring.is_on():
+        beside.append((anchoring.write_due, min(_ANCHOR_S, settings.LANDED_ANCHOR_EVERY_S)))
+    for act, pause_s in beside:
         threading.Thread(target=_beside, args=(act, stop), kwargs={"every_s": pause_s}, daemon=True).start()
     failures = 0
     while not stop.is_set():

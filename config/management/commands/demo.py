@@ -93,7 +93,9 @@ def _empty(data: Path) -> None:
         raise CommandError("--fresh empties the data folder only. Empty the database at DATABASE_URL yourself.")
     for found in [*data.glob("landed.sqlite3*"), *data.glob("books.sqlite3*")]:
         found.unlink()
-    shutil.rmtree(data / "run", ignore_errors=True)
+    # Anchors of a database that is no more would say that everything is gone.
+    for folder in ("run", "anchors"):
+        shutil.rmtree(data / folder, ignore_errors=True)
 
 
 def _free_port() -> int:

@@ -1,0 +1,3 @@
+from tests.flow.conftest import world
+
+__all__ = ["world"]
