@@ -64,7 +64,7 @@ def stage() -> Iterator[Stage]:
         cast = policies.make()
         for person in cast.people:
             person.get_all_permissions()  # read once, kept on the object
-        yield Stage(cast, Template(raw()))
+        yield Stage(cast, Template())
 
 
 def run(here: Stage, plan: Plan) -> Ran:
