@@ -58,6 +58,16 @@ class SQLCompiler(compiler.SQLCompiler):
         rows, model, _ = self._row.found
         return list(rows), model, {}
 
+    def get_order_by(self) -> Any:
+        """An order by names needs no list of what is selected, which is long: nothing there has a name of its own."""
+        if self._row is None or not all(isinstance(name, str) for name in _order(self.query)):
+            return super().get_order_by()
+        select, self.select = self.select, None
+        try:
+            return super().get_order_by()
+        finally:
+            self.select = select
+
     def _written(self) -> Kept:
         joins, used = dict(self.query.alias_map), dict(self.query.alias_refcount)
         found = super().get_select()
@@ -82,11 +92,16 @@ def _asks_for_all(query: Query) -> bool:
         and query.selected is None
         and not query.annotations
         and not query.extra
+        and not query.extra_order_by
         and not query.combinator
         and query.deferred_loading == _ALL_COLUMNS
         and not query._filtered_relations
         and query.select_related is not True
     )
+
+
+def _order(query: Query) -> Any:
+    return query.order_by or (query.get_meta().ordering if query.default_ordering else ())
 
 
 def _shape(query: Query) -> Any:
