@@ -30,6 +30,7 @@ from reconciliation.models import Choice, DecisionReason, LedgerEntry, Review
 from reconciliation.reviews import deciding, options, overriding, pending
 from reconciliation.reviews.orphans import deciding as deciding_entries
 from reconciliation.webhooks import receiving
+from tests.simulation.database import is_in_memory
 from tests.simulation.policies import AMOUNTS, DEADLINE_S, ENVIRONMENT, HOOK_SECRET
 from tests.simulation.tasks import pause
 from tests.simulation.world import Asked, Hook, World
@@ -380,6 +381,7 @@ def begin(world: World, act: Act) -> Callable[[], None]:
     """The piece of work, ready to be run as a task."""
 
     def run() -> None:
+        assert is_in_memory(), "on another database nothing happens, and nothing breaks"
         try:
             act(world)
         except LandedError as refused:

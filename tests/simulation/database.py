@@ -1,9 +1,9 @@
 """A real SQLite database in memory that is put back as it was at the beginning by one ROLLBACK.
 
-Every run is one transaction that is never committed, and the product's own transactions are savepoints in it: to begin
-one, to commit it and to undo it mean the same to whoever does so, and nobody else is connected. What differs is told
-by `unresolved`. (Copying the database anew for every run had SQLite prepare every statement anew, which was a quarter
-of the time.)
+Every run is one transaction that is never committed, and the product's own transactions are savepoints in it: to
+begin one, to commit it and to undo it mean the same to whoever does so, and nobody else is connected. What differs is
+told by `unresolved`. (Copying the database anew for every run had SQLite prepare every statement anew, which was a
+quarter of the time.)
 """
 
 import sqlite3
@@ -108,7 +108,14 @@ class Template:
 def unresolved() -> list[str]:
     """Rows that refer to others that are not there, of whatever was written. SQLite looks for them when the outermost
     transaction is committed, which never happens here."""
-    return [f"{table} {row} refers to a {parent}" for table, row, parent, _ in raw().execute("PRAGMA foreign_key_check")]
+    return [
+        f"{table} {row} refers to a {parent}" for table, row, parent, _ in raw().execute("PRAGMA foreign_key_check")
+    ]
+
+
+def is_in_memory() -> bool:
+    """Whether whoever asks is inside `in_memory`."""
+    return isinstance(connections["default"], Paused)
 
 
 def raw() -> sqlite3.Connection:
