@@ -23,7 +23,7 @@ from tests.simulation import actors, database, questions
 from tests.simulation.downstream import Effect, Payments
 from tests.simulation.looking import Eye, Row, Seen, rows, when
 from tests.simulation.network import Request
-from tests.simulation.policies import LIMITS, REVIEW_AFTER_S
+from tests.simulation.policies import LIMITED, LIMITS, MOST_OPEN, REVIEW_AFTER_S
 from tests.simulation.world import Violation, World
 
 HARMLESS = ("refused", "not_sent")
@@ -55,6 +55,7 @@ class Watch:
         if not found or not mine:
             self.world.violated("3 durable before sent", f"{key} leaves, and nobody has written it down")
             return
+        self._may_be_sent(request, found[0], mine[-1], now)
         lease = when(mine[-1]["lease_until"])
         if lease is None or now > lease:
             self.world.violated("6 one live attempt", f"{request.by} sends after its lease, which ended {lease}")
@@ -63,6 +64,22 @@ class Watch:
             self._may_repeat(request, earlier[0], now)
         earlier.append(now)
         self.sent.add(mine[-1]["id"])
+
+    def _may_be_sent(self, request: Request, intent: Row, attempt: Row, now: datetime) -> None:
+        """Beside 9: nothing after its own time, and nothing that was stopped before it was claimed."""
+        before, claimed = when(intent["send_before"]), when(attempt["claimed_at"])
+        if before is not None and now > before:
+            self.world.violated("9 no send after its time", f"{request.key} was to be sent before {before}")
+        agents = {asked.intent_id.hex: asked.agent.name for asked in self.world.asked if asked.intent_id}
+        kinds = {kind.pk: kind.name for kind in self.world.cast.kinds}
+        own = {("kind", kinds[intent["kind_id"]]), ("downstream", request.payments.name)}
+        own |= {("agent", agents.get(intent["id"], ""))}
+        for (scope, name), since in self.world.stopped.items():
+            stopped = _related(name, intent["subject"]) if scope == "subject" else (scope, name) in own
+            if stopped and claimed is not None and claimed > since and attempt["executor"] == "landed":
+                self.world.violated(
+                    "what is stopped stays", f"{request.key}: {scope} {name} is stopped since {since}"
+                )
 
     def _may_repeat(self, request: Request, first: datetime, now: datetime) -> None:
         service = request.payments
@@ -195,6 +212,13 @@ def the_key_stays(watch: Watch, seen: Seen) -> Iterator[str]:
             yield f"3 the key never changes: {_short(was)}"
         elif now["fence"] < was["fence"]:
             yield f"7 fences only grow: {_short(now)}"
+
+
+def limits_hold(watch: Watch, seen: Seen) -> Iterator[str]:
+    limited = next(agent for agent in watch.world.cast.agents if agent.name == LIMITED)
+    open_ = [row for row in seen.intents.values() if row["agent_id"] == limited.pk and row["status"] in UNSETTLED]
+    if len(open_) > MOST_OPEN:
+        yield f"limits hold: {LIMITED} has {len(open_)} open, and may have {MOST_OPEN}"
 
 
 def one_open_attempt(watch: Watch, seen: Seen) -> Iterator[str]:
@@ -406,6 +430,7 @@ EACH_STEP: tuple[Callable[[Watch, Seen], Iterator[str]], ...] = (
     one_in_the_air,
     nothing_is_lost,
     the_key_stays,
+    limits_hold,
     one_open_attempt,
     no_old_fence,
     definite,

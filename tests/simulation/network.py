@@ -35,7 +35,7 @@ SENDING = {
     Fault.CONFLICT: 2,
     Fault.GARBAGE: 3,
     Fault.LESS: 2,
-    Fault.TWICE: 2,
+    Fault.TWICE: 4,
     Fault.TWICE_LOST: 2,
 }
 LOOKING = {"none": 80, "error": 6, "lost": 6, "garbage": 4, "not_sent": 4}

@@ -180,7 +180,8 @@ def _resume(world: World, task: Task, times: int) -> None:
 
 def _be_quiet(world: World, watch: invariants.Watch) -> None:
     """No more faults; whoever was in the middle of something is dead, or finishes, or was stopped and goes on only
-    when everything is over; and time passes, and machines do what is due, until nothing is."""
+    when everything is over, as do webhooks that were stuck; time passes, and machines do what is due, until nothing
+    is."""
     world.network.calm = True
     stopped = []
     for task in world.tasks:
@@ -192,6 +193,7 @@ def _be_quiet(world: World, watch: invariants.Watch) -> None:
         else:
             stopped.append(task)
     world.tasks = stopped
+    _begin_alone(world, actors.let_all_go_on)
     world.tell("quiet")
     watch.after_step()
     _until_nothing_is_due(world, watch)
@@ -199,8 +201,9 @@ def _be_quiet(world: World, watch: invariants.Watch) -> None:
         world.tell(f"{task.name} goes on at last ({task.where})")
         _resume(world, task, 1_000)
         watch.after_step()
-    if stopped:
-        _until_nothing_is_due(world, watch)
+    _begin_alone(world, actors.deliver_late)
+    watch.after_step()
+    _until_nothing_is_due(world, watch)
 
 
 def _until_nothing_is_due(world: World, watch: invariants.Watch) -> None:
@@ -209,11 +212,14 @@ def _until_nothing_is_due(world: World, watch: invariants.Watch) -> None:
             return
         world.forward(wait)
         for act in [act for act in invariants.MACHINES if watch.has_to_act(act)]:
-            task = Task(f"quiet-{act.__name__}", actors.begin(world, act))
-            _resume(world, task, 10_000)
+            _begin_alone(world, act)
             watch.after_step()
     if watch.hanging():
         raise Violation("11 nothing is left hanging", watch.what_hangs())
+
+
+def _begin_alone(world: World, act: actors.Act) -> None:
+    _resume(world, Task(f"quiet-{act.__name__}", actors.begin(world, act)), 10_000)
 
 
 @contextmanager

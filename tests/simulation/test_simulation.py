@@ -1,4 +1,4 @@
-"""Some hundred seeds (`LANDED_SEEDS`). One that breaks an invariant is printed as the shortest run that does.
+"""A thousand seeds (`LANDED_SEEDS`). One that breaks an invariant is printed as the shortest run that does.
 
 `make simulate SEEDS=100000` runs more; `python -m tests.simulation --only SEED` shows one.
 """
@@ -12,7 +12,7 @@ from tests.simulation.running import Plan, Stage, run, shrink, stage
 
 pytestmark = pytest.mark.either_database
 
-SEEDS, TOGETHER = int(os.environ.get("LANDED_SEEDS", "250")), 25
+SEEDS, TOGETHER = int(os.environ.get("LANDED_SEEDS", "1000")), 25
 _HAPPENS = ("first byte", "(lost_answer)", "CRASHES", "is stopped", "at last", "quiet-check", " decides ", "webhook")
 
 
