@@ -306,19 +306,15 @@ def operate(world: World) -> None:
 
 
 def let_all_go_on(world: World) -> None:
+    """Whoever stopped it, and also what somebody was just about to write down that they had stopped."""
     person = world.cast.people[0]
-    for scope, name in list(world.stopped):
-        del world.stopped[scope, name]  # from here on nobody can rely on it
-        _let_go_on(scope, name, person)
-        world.tell(f"{person.username}: the {scope} {name} may go on")
-
-
-def _let_go_on(scope: str, name: str, person: User) -> None:
-    if scope == "subject":
-        for stop in stops.active().filter(value=name):
-            stops.lift(stop.pk, actor_id=f"person:{person.pk}")
-    else:
-        pausing.resume(scope, name, reason="it is over", person=person)
+    world.stopped.clear()  # from here on nobody can rely on it
+    for stop in stops.active():
+        stops.lift(stop.pk, actor_id=f"person:{person.pk}")
+    for scope, model in pausing.MODELS.items():
+        for name in model.objects.filter(paused=True).values_list("name", flat=True):
+            pausing.resume(scope, name, reason="it is over", person=person)
+    world.tell(f"{person.username} lets everything go on")
 
 
 # --- what happens at the services, and what they tell of it

@@ -201,6 +201,7 @@ def _be_quiet(world: World, watch: invariants.Watch) -> None:
         world.tell(f"{task.name} goes on at last ({task.where})")
         _resume(world, task, 1_000)
         watch.after_step()
+    _begin_alone(world, actors.let_all_go_on)
     _begin_alone(world, actors.deliver_late)
     watch.after_step()
     _until_nothing_is_due(world, watch)
