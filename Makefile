@@ -43,10 +43,8 @@ demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live 
 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
-# The simulation changes the product's own functions while it looks for bugs, so it has processes of its own.
 test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that, then the client, all real
-	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/simulation $(ARGS)
-	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) tests/simulation
+	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
 	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --only-database $(ARGS)
 	cd client && .venv/bin/python -m pytest
 

@@ -163,10 +163,12 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
     ]
     if not possible:
         return None
-    ids = tuple(c.id for c in possible)
+    not_done = [c for c in candidates if _may_be_ours_not_done(facts, c, look)]
+    ids = tuple(c.id for c in (*possible, *not_done))
     only = possible[0]
     fits = (
         len(possible) == 1
+        and not not_done
         and only.role == EntryRole.EFFECT
         and only.others == 0
         and facts.amount_minor is not None
@@ -179,6 +181,22 @@ def _by_subject(facts: Facts, candidates: Sequence[Candidate], look: Look) -> Ju
     if any(c.role != EntryRole.EFFECT for c in possible):
         differs.append("type")
     return Judgement(Verdict.AMBIGUOUS, candidates=ids, differs=tuple(dict.fromkeys(differs)), by="subject")
+
+
+def _may_be_ours_not_done(facts: Facts, candidate: Candidate, look: Look) -> bool:
+    """Not carried out, and as good a candidate as the one that was: which of the two is ours tells whether it was
+    done at all. By itself it is as if nothing were there."""
+    money = (candidate.amount_minor, candidate.currency)
+    return (
+        candidate.role == EntryRole.EFFECT
+        and candidate.state == EntryState.FAILED
+        and not candidate.key
+        and not candidate.taken
+        and not candidate.known_before
+        and candidate.subject == facts.subject
+        and money == (facts.amount_minor, facts.currency)
+        and _in_time(facts, candidate, look) is not False
+    )
 
 
 def _may_be_an_effect(facts: Facts, candidate: Candidate) -> bool:

@@ -164,6 +164,34 @@ def test_two_entries_without_a_key_are_ambiguous_although_one_fits() -> None:
     assert judge(FACTS, [unkeyed(1), unkeyed(2, booked_at=None)], LATE).verdict is Verdict.AMBIGUOUS
 
 
+def test_one_that_fits_beside_one_that_was_not_carried_out_is_ambiguous_for_either_may_be_ours() -> None:
+    found = judge(FACTS, [unkeyed(1, state="failed"), unkeyed(2)], LATE)
+    assert (found.verdict, found.entry, found.candidates) == (Verdict.AMBIGUOUS, None, (2, 1))
+
+
+@pytest.mark.parametrize(
+    "fields",
+    [
+        {"amount_minor": 4_999},
+        {"subject": "order-2"},
+        {"key": "other-1"},
+        {"taken": True},
+        {"known_before": True},
+        {"booked_at": SENT - timedelta(days=1)},
+    ],
+)
+def test_one_that_was_not_carried_out_and_can_t_be_ours_disturbs_no_match(fields: dict[str, Any]) -> None:
+    found = judge(FACTS, [unkeyed(1, state="failed", **fields), unkeyed(2)], LATE)
+    assert (found.verdict, found.entry) == (Verdict.MATCH, 2)
+
+
+def test_one_without_a_key_that_was_not_carried_out_is_by_itself_as_if_nothing_were_there() -> None:
+    failed = unkeyed(9, state="failed")
+    assert judge(FACTS, [failed], LATE).verdict is Verdict.ABSENT
+    assert judge(FACTS, [failed], EARLY).verdict is Verdict.TOO_EARLY
+    assert judge(FACTS, [failed, entry(1)], LATE).entry == 1, "the key is ours"
+
+
 def test_ambiguous_says_what_differs() -> None:
     assert judge(FACTS, [unkeyed(1, amount_minor=1), unkeyed(2, currency="USD")], LATE).differs == (
         "amount",
@@ -187,7 +215,7 @@ def test_when_we_do_not_know_when_it_was_sent_the_time_can_t_fit() -> None:
         {"role": "fee"},
         {"role": "unknown", "amount_minor": 4_999},
         {"role": "unknown", "booked_at": SENT - timedelta(seconds=61), "known_before": True},
-        {"state": "failed"},
+        {"state": "failed", "amount_minor": 4_999},
         {"booked_at": SENT - timedelta(seconds=61), "known_before": True},
         {"booked_at": SENT - timedelta(days=3), "amount_minor": 4_999},
         {"booked_at": SENT + timedelta(days=3), "amount_minor": 4_999},

@@ -14,7 +14,7 @@ from typing import Any
 from django.contrib.auth.models import User
 from standardwebhooks import Webhook
 
-from actions import callers, dispatch, policy, recording, sweep, withdrawing
+from actions import callers, dispatch, pausing, policy, recording, stops, sweep, withdrawing
 from actions.connectors import registry
 from actions.connectors.base import Result as Said
 from actions.errors import KeyReused, LandedError
@@ -30,6 +30,7 @@ from reconciliation.models import Choice, DecisionReason, LedgerEntry, Review
 from reconciliation.reviews import deciding, options, overriding, pending
 from reconciliation.reviews.orphans import deciding as deciding_entries
 from reconciliation.webhooks import receiving
+from tests.simulation.database import is_in_memory
 from tests.simulation.policies import AMOUNTS, DEADLINE_S, ENVIRONMENT, HOOK_SECRET
 from tests.simulation.tasks import pause
 from tests.simulation.world import Asked, Hook, World
@@ -55,6 +56,7 @@ def propose(world: World) -> None:
         request_key="",
         executor=Executor.CALLER if caller else Executor.LANDED,
         token=f"token-{world.number('token')}" if caller else None,
+        send_before=world.clock.now() + timedelta(seconds=dice.choice((2, 20, 90))) if dice.random() < 0.15 else None,
     )
     asked.request_key = f"key-{world.number(asked.agent.name)}"
     world.asked.append(asked)
@@ -98,6 +100,7 @@ def _proposal(asked: Asked, *, amount: str | None = None) -> Proposal:
         currency="EUR",
         executor=asked.executor,
         claim_token=asked.token,
+        send_before=asked.send_before,
     )
 
 
@@ -278,6 +281,42 @@ def correct(world: World) -> None:
     world.tell(f"{first.username} and {second.username} correct {str(intent.pk)[-6:]} to {to}")
 
 
+def operate(world: World) -> None:
+    """Somebody pauses an agent, a kind or a downstream, or puts a stop on an order; or lets all of that go on."""
+    person, now = world.cast.people[0], world.clock.now
+    if world.stopped and world.dice.random() < 0.6:
+        let_all_go_on(world)
+        return
+    kind = world.dice.choice(world.kinds)
+    scope, name = world.dice.choice(
+        (
+            ("agent", world.dice.choice(world.cast.agents).name),
+            ("kind", kind.name),
+            ("downstream", kind.downstream.name),
+            ("subject", world.dice.choice(SUBJECTS)),
+            ("subject", world.dice.choice(SUBJECTS)),
+        )
+    )
+    if scope == "subject":
+        stops.place(scope, name, reason="fraud", actor_id=f"person:{person.pk}")
+    else:
+        pausing.pause(scope, name, reason="an outage", person=person)
+    world.stopped.setdefault((scope, name), now())
+    world.tell(f"{person.username} stops the {scope} {name}")
+
+
+def let_all_go_on(world: World) -> None:
+    """Whoever stopped it, and also what somebody was just about to write down that they had stopped."""
+    person = world.cast.people[0]
+    world.stopped.clear()  # from here on nobody can rely on it
+    for stop in stops.active():
+        stops.lift(stop.pk, actor_id=f"person:{person.pk}")
+    for scope, model in pausing.MODELS.items():
+        for name in model.objects.filter(paused=True).values_list("name", flat=True):
+            pausing.resume(scope, name, reason="it is over", person=person)
+    world.tell(f"{person.username} lets everything go on")
+
+
 # --- what happens at the services, and what they tell of it
 
 
@@ -343,6 +382,14 @@ def deliver(world: World) -> None:
     hand_over(world, hook)
 
 
+def deliver_late(world: World) -> None:
+    """What the services told of entries that changed since, the oldest last: much of it comes for the first time."""
+    again = {hook.entry for hook in world.hooks if hook.number > 1}
+    for hook in reversed([hook for hook in world.hooks if hook.entry in again]):
+        world.tell(f"{hook.payments.name}: webhook {hook.id} at last: {json.loads(hook.body)['data']['status']}")
+        hand_over(world, hook)
+
+
 def hand_over(world: World, hook: Hook) -> None:
     """The service signs it and delivers it now."""
     at = world.clock.now()
@@ -368,6 +415,7 @@ MENU: dict[Act, int] = {
     tick: 14,
     decide: 14,
     correct: 2,
+    operate: 2,
     happen: 6,
     deliver: 6,
 }
@@ -380,6 +428,7 @@ def begin(world: World, act: Act) -> Callable[[], None]:
     """The piece of work, ready to be run as a task."""
 
     def run() -> None:
+        assert is_in_memory(), "on another database nothing happens, and nothing breaks"
         try:
             act(world)
         except LandedError as refused:

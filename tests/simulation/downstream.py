@@ -37,6 +37,7 @@ class Fault(StrEnum):
     GARBAGE = "garbage"
     LESS = "less"  # books a smaller amount
     TWICE = "twice"  # a fault of its own: books two effects for one request
+    TWICE_LOST = "twice_lost"  # the same, and the answer never comes
 
 
 @dataclass
@@ -133,7 +134,7 @@ class Payments:
         shows = max(now, sent_at + timedelta(seconds=self.lag_s * lateness))
         state = {Fault.PENDING: "pending", Fault.DECLINED: "failed"}.get(fault, "succeeded")
         amount = asked["amount_minor"] - (100 if fault is Fault.LESS else 0)
-        for number in range(2 if fault is Fault.TWICE else 1):
+        for number in range(2 if fault in (Fault.TWICE, Fault.TWICE_LOST) else 1):
             self.effects.append(
                 Effect(
                     id=f"re_{self.name}_{len(self.effects) + 1}",
@@ -150,7 +151,7 @@ class Payments:
         return self.effects[-1]
 
     def _say(self, found: Effect, fault: Fault) -> Answer | None:
-        if fault is Fault.LOST_ANSWER:
+        if fault in (Fault.LOST_ANSWER, Fault.TWICE_LOST):
             return None
         if fault is Fault.ERROR_BOOKED:
             return _error(500, "broken")

@@ -19,11 +19,11 @@ from actions.models import Intent
 from actions.reasons import Reason
 from actions.statuses import NOT_SENT, SETTLED, UNSETTLED
 from reconciliation import sweep as reconciliation_sweep
-from tests.simulation import actors, questions
+from tests.simulation import actors, database, questions
 from tests.simulation.downstream import Effect, Payments
 from tests.simulation.looking import Eye, Row, Seen, rows, when
 from tests.simulation.network import Request
-from tests.simulation.policies import LIMITS, REVIEW_AFTER_S
+from tests.simulation.policies import LIMITED, LIMITS, MOST_OPEN, REVIEW_AFTER_S
 from tests.simulation.world import Violation, World
 
 HARMLESS = ("refused", "not_sent")
@@ -38,7 +38,9 @@ class Watch:
     world: World
     eye: Eye = field(default_factory=Eye)
     left: dict[str, list[datetime]] = field(default_factory=lambda: defaultdict(list))  # key -> first bytes
+    sent: set[int] = field(default_factory=set)  # attempts whose first byte has left
     ended: set[str] = field(default_factory=set)  # entries that were seen not to be pending any more
+    names: dict[int, str] = field(default_factory=dict)  # of the services, by the number of their downstream
 
     # --- as it happens
 
@@ -53,6 +55,7 @@ class Watch:
         if not found or not mine:
             self.world.violated("3 durable before sent", f"{key} leaves, and nobody has written it down")
             return
+        self._may_be_sent(request, found[0], mine[-1], now)
         lease = when(mine[-1]["lease_until"])
         if lease is None or now > lease:
             self.world.violated("6 one live attempt", f"{request.by} sends after its lease, which ended {lease}")
@@ -60,6 +63,23 @@ class Watch:
         if earlier and any((one["late_result"] or one["result"]) not in HARMLESS for one in others):
             self._may_repeat(request, earlier[0], now)
         earlier.append(now)
+        self.sent.add(mine[-1]["id"])
+
+    def _may_be_sent(self, request: Request, intent: Row, attempt: Row, now: datetime) -> None:
+        """Beside 9: nothing after its own time, and nothing that was stopped before it was claimed."""
+        before, claimed = when(intent["send_before"]), when(attempt["claimed_at"])
+        if before is not None and now > before:
+            self.world.violated("9 no send after its time", f"{request.key} was to be sent before {before}")
+        agents = {asked.intent_id.hex: asked.agent.name for asked in self.world.asked if asked.intent_id}
+        kinds = {kind.pk: kind.name for kind in self.world.cast.kinds}
+        own = {("kind", kinds[intent["kind_id"]]), ("downstream", request.payments.name)}
+        own |= {("agent", agents.get(intent["id"], ""))}
+        for (scope, name), since in self.world.stopped.items():
+            stopped = _related(name, intent["subject"]) if scope == "subject" else (scope, name) in own
+            if stopped and claimed is not None and claimed > since and attempt["executor"] == "landed":
+                self.world.violated(
+                    "what is stopped stays", f"{request.key}: {scope} {name} is stopped since {since}"
+                )
 
     def _may_repeat(self, request: Request, first: datetime, now: datetime) -> None:
         service = request.payments
@@ -88,7 +108,9 @@ class Watch:
     # --- god's view
 
     def service(self, intent: Row) -> Payments:
-        return self.world.payments[_service_names()[intent["downstream_id"]]]
+        if not self.names:
+            self.names.update((row["id"], row["name"]) for row in rows("SELECT id, name FROM actions_downstream"))
+        return self.world.payments[self.names[intent["downstream_id"]]]
 
     def effects(self, intent: Row) -> list[Effect]:
         return self.service(intent).of(intent["idempotency_key"])
@@ -109,6 +131,8 @@ class Watch:
             began = when(row["first_maybe_sent_at"]) or when(row["status_since"]) or now
             silent = max(began, now) + timedelta(seconds=REVIEW_AFTER_S + 301)
             due.append(min([*planned, silent]))
+        if self.world.seed % 3 == 0:  # those looks cost as much as all the rest
+            due += [at for row in rows(questions.LATER) if (at := when(row["next_check_at"])) is not None]
         due += [at for row in rows(questions.WAITING) if (at := when(row["takes_effect_at"])) is not None]
         return max(1.01, (min(due) - now).total_seconds() + 0.01) if due else None
 
@@ -130,14 +154,6 @@ class Watch:
 
 
 MACHINES = {actors.tick: questions.TICK, actors.work: questions.WORK, actors.check: questions.CHECK}
-_names: dict[int, str] = {}
-
-
-def _service_names() -> dict[int, str]:
-    """The same in every run of a process: they are part of the template."""
-    if not _names:
-        _names.update((row["id"], row["name"]) for row in rows("SELECT id, name FROM actions_downstream"))
-    return _names
 
 
 def _short(intent: Row) -> str:
@@ -198,6 +214,13 @@ def the_key_stays(watch: Watch, seen: Seen) -> Iterator[str]:
             yield f"7 fences only grow: {_short(now)}"
 
 
+def limits_hold(watch: Watch, seen: Seen) -> Iterator[str]:
+    limited = next(agent for agent in watch.world.cast.agents if agent.name == LIMITED)
+    open_ = [row for row in seen.intents.values() if row["agent_id"] == limited.pk and row["status"] in UNSETTLED]
+    if len(open_) > MOST_OPEN:
+        yield f"limits hold: {LIMITED} has {len(open_)} open, and may have {MOST_OPEN}"
+
+
 def one_open_attempt(watch: Watch, seen: Seen) -> Iterator[str]:
     for pk, attempts in seen.attempts.items():
         open_ = [one for one in attempts if one["closed_at"] is None]
@@ -237,6 +260,26 @@ def definite(watch: Watch, seen: Seen) -> Iterator[str]:
         elif any((one["late_result"] or one["result"]) not in HARMLESS for one in attempts):
             yield f"8 only definite answers: {_short(intent)} {news['to_status']} ({news['reason']})"
         yield from _really_not(watch, intent, news)
+
+
+def unsent_is_unsent(watch: Watch, seen: Seen) -> Iterator[str]:
+    """8: what left was sent, whatever anybody makes of it. ("Not processed" is an answer, and has an HTTP status.)"""
+    for one in [one for attempts in seen.attempts.values() for one in attempts if one["id"] in watch.sent]:
+        said = one["late_result"] or one["result"]
+        if said == "not_sent" and one["http_status"] is None and one["executor"] == "landed":
+            intent = seen.intents[one["intent_id"]]
+            yield f"8 sent is sent: attempt {one['number']} of {_short(intent)} left, and is called not sent"
+
+
+def absence_is_true(watch: Watch, seen: Seen) -> Iterator[str]:
+    """12: no look finds nothing where its book showed something under the key. (Without keys, a book can't tell.)"""
+    for check in seen.checks:
+        intent = seen.intents[check["intent_id"]]
+        if check["verdict"] == "absent" and watch.service(intent).shows_keys:
+            began = when(check["started_at"])
+            for one in watch.effects(intent):
+                if one.live and began is not None and one.visible_at <= began:
+                    yield f"12 absent is absent: a look for {_short(intent)} saw nothing, and {one.id} was there"
 
 
 def _absent(watch: Watch, intent: Row) -> Iterator[str]:
@@ -387,9 +430,12 @@ EACH_STEP: tuple[Callable[[Watch, Seen], Iterator[str]], ...] = (
     one_in_the_air,
     nothing_is_lost,
     the_key_stays,
+    limits_hold,
     one_open_attempt,
     no_old_fence,
     definite,
+    unsent_is_unsent,
+    absence_is_true,
     really_done,
     settled_stays,
     with_history,
@@ -453,10 +499,17 @@ def disputes_are_asked_about(watch: Watch) -> Iterator[str]:
         yield f"11 nothing is left hanging: {_short(row)} is disputed, and nobody was asked"
 
 
+def nothing_dangles(watch: Watch) -> Iterator[str]:
+    """What SQLite itself would ask at a commit, were there one."""
+    for row in database.unresolved():
+        yield f"no surprises: {row}"
+
+
 AT_THE_END: tuple[Callable[[Watch], Iterator[str]], ...] = (
     disputes_are_asked_about,
     entries_are_explained,
     the_same_again,
     sweeps_are_one,
     histories_hold,
+    nothing_dangles,
 )

@@ -28,11 +28,13 @@ def when(value: str | datetime | None) -> datetime | None:
 
 @dataclass(frozen=True)
 class Seen:
-    """What there is after a step. `news`: the transitions since the step before; `before`: intents as they were."""
+    """What there is after a step. `news` and `checks`: the transitions and looks since the step before; `before`:
+    intents as they were."""
 
     intents: dict[str, Row]
     attempts: dict[str, list[Row]]
     news: list[Row]
+    checks: list[Row]
     before: dict[str, Row]
 
 
@@ -40,7 +42,8 @@ class Eye:
     """Looks only when something was written since it looked last."""
 
     def __init__(self) -> None:
-        self._changes, self._last, self.intents = -1, 0, dict[str, Row]()
+        self._changes, self.intents = -1, dict[str, Row]()
+        self._last = {"actions_transition": 0, "reconciliation_check": 0}
 
     def look(self) -> Seen | None:
         connection: sqlite3.Connection = raw()
@@ -51,6 +54,11 @@ class Eye:
         attempts: dict[str, list[Row]] = {pk: [] for pk in self.intents}
         for row in rows("SELECT * FROM actions_attempt ORDER BY id"):
             attempts[row["intent_id"]].append(row)
-        news = rows("SELECT * FROM actions_transition WHERE id > ? ORDER BY id", self._last)
-        self._last = news[-1]["id"] if news else self._last
-        return Seen(self.intents, attempts, news, before)
+        news, checks = self._new("actions_transition"), self._new("reconciliation_check")
+        return Seen(self.intents, attempts, news, checks, before)
+
+    def _new(self, table: str) -> list[Row]:
+        found = rows(f"SELECT * FROM {table} WHERE id > ? ORDER BY id", self._last[table])
+        if found:
+            self._last[table] = found[-1]["id"]
+        return found

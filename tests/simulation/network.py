@@ -35,7 +35,8 @@ SENDING = {
     Fault.CONFLICT: 2,
     Fault.GARBAGE: 3,
     Fault.LESS: 2,
-    Fault.TWICE: 2,
+    Fault.TWICE: 4,
+    Fault.TWICE_LOST: 2,
 }
 LOOKING = {"none": 80, "error": 6, "lost": 6, "garbage": 4, "not_sent": 4}
 
@@ -68,6 +69,7 @@ class Network:
     told: Callable[[str], None]
     calm: bool = False
     sending: dict[Fault, int] = field(default_factory=lambda: dict(SENDING))
+    looking: dict[str, int] = field(default_factory=lambda: dict(LOOKING))
     in_flight: list[Request] = field(default_factory=list)
 
     def send(self, call: Call, limits: Limits) -> Reply:
@@ -145,7 +147,7 @@ class Network:
 
     def _look(self, payments: Payments, call: Call, limits: Limits, began: float) -> Reply:
         pause("asking the ledger")
-        trouble = "none" if self.calm else self.dice.choices(list(LOOKING), list(LOOKING.values()))[0]
+        trouble = "none" if self.calm else self.dice.choices(list(self.looking), list(self.looking.values()))[0]
         if trouble == "not_sent":
             return self._unsent(Reason.CONNECT_REFUSED, began)
         answer: Answer | None = payments.ledger(call.url, self.clock.now())

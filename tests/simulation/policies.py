@@ -16,6 +16,7 @@ ENVIRONMENT = {SECRET: "sk_simulated", HOOK_SECRET: "whsec_" + base64.b64encode(
 
 DEADLINE_S, MARGIN_S, LAG_S, WINDOW_S = 2, 1, 5, 300
 REVIEW_AFTER_S = 120
+LIMITED, MOST_OPEN = "agent-b", 3
 
 # The host name of each, which is also its name: its ledger shows keys or not, can be asked or not.
 SERVICES = (
@@ -73,7 +74,7 @@ def make() -> Cast:
             deadline_ms=DEADLINE_S * 1_000,
             connect_timeout_ms=500,
             lease_margin_ms=MARGIN_S * 1_000,
-            breaker_after=6,
+            breaker_after=4,
         )
         for service in SERVICES
     }
@@ -90,7 +91,12 @@ def make() -> Cast:
     kinds = tuple(
         factories.make_kind(downstreams[down], name=name, **(rules | more)) for name, (down, more) in _KINDS.items()
     )
-    agents = tuple(factories.make_agent(*kinds, name=f"agent-{letter}") for letter in "ab")
+    # One of the two has limits; what is not limited, a limited agent may do only with approval.
+    limits = {"open": MOST_OPEN, "amounts": {"EUR": {"per_day": 10_000_000}}}
+    agents = (
+        factories.make_agent(*kinds, name="agent-a"),
+        factories.make_agent(*kinds, name=LIMITED, limits=limits),
+    )
     people = tuple(
         factories.make_person(role, username=name)
         for name, role in (("mara", "supervisor"), ("jon", "reviewer"), ("ida", "supervisor"))

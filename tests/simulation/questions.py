@@ -11,6 +11,9 @@ WHERE (i.status IN ('submitted', 'unknown') AND NOT EXISTS (
     OR (i.status = 'recorded' AND i.next_attempt_at IS NOT NULL AND (i.guard_key IS NOT NULL OR i.guard_waived))
 """
 
+# Settled, and to be looked at again.
+LATER = "SELECT * FROM actions_intent WHERE status IN ('confirmed', 'failed') AND next_check_at IS NOT NULL"
+
 # Decisions in their undo window.
 WAITING = """
 SELECT * FROM reconciliation_decision d

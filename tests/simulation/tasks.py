@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from contextvars import copy_context
 
 from greenlet import getcurrent, greenlet
 
@@ -23,6 +24,10 @@ class Task(greenlet):
 
     def __init__(self, name: str, act: Callable[[], object]) -> None:
         super().__init__(act)
+        # It has the database of whoever begins it. A greenlet begins with an empty context, and while an event loop
+        # runs in this thread (Playwright's does, once a test has opened a browser) Django keeps its connections in
+        # the context: a task would open one of its own, to another database, and find nothing there to break.
+        self.gr_context = copy_context()
         self.name, self.where = name, "begins"
         self.frozen = 0  # for so many steps nobody resumes it: its process was stopped
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from datetime import datetime
 from uuid import UUID
 
 from actions.models import Agent, Intent, Kind
@@ -34,6 +35,7 @@ class Asked:
     request_key: str
     executor: str
     token: str | None = None
+    send_before: datetime | None = None
     intent_id: UUID | None = None  # once it was told
     begun: bool = False  # a caller's own note: from here on it may have sent
 
@@ -64,6 +66,8 @@ class World:
     tasks: list[Task] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
+    # What is stopped, since when it was for certain: ("kind", its name), or ("subject", its name) for a stop.
+    stopped: dict[tuple[str, str], datetime] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)  # decisions that somebody was told are taken back
     faults: list[Violation] = field(default_factory=list)
     trace: list[str] = field(default_factory=list)
