@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 from actions import history, times
-from actions.models import Chained, Evidence, Intent, Observation, PolicySnapshot, Transition
+from actions.models import Chained, Evidence, Intent, Observation, Observed, PolicySnapshot, Transition
 from reconciliation.models import Check, Comment, CommentKind, Decision
 from reconciliation.reviews import commenting, verifying
 from tests.core.life import add_check, whole_life
@@ -318,3 +318,22 @@ def test_what_can_t_even_be_read_is_found_and_keeps_nobody_from_reading_on(forge
     assert set(found) == {f"intent {one.pk}", f"intent {other.pk}"}
     assert found[f"intent {one.pk}"]
     assert found[f"intent {other.pk}"] == []
+
+
+def test_what_is_written_while_it_is_checked_is_no_fault() -> None:
+    first, second = make_intent(), make_intent()
+    told = verifying.everything()
+    assert next(told) == (f"intent {first.pk}", [])
+    for _ in range(2):  # both were read already
+        with transaction.atomic():
+            history.observe(second.pk, Observed.AGAIN, by="checker", at=times.now())
+    assert next(told) == (f"intent {second.pk}", [])
+    assert list(told) == []
+
+
+def test_what_was_read_before_somebody_wrote_is_not_taken_for_broken() -> None:
+    as_read = make_intent()
+    with transaction.atomic():
+        history.observe(as_read.pk, Observed.AGAIN, by="checker", at=times.now())
+    assert history.faults(as_read) != []
+    assert verifying.intent_faults(as_read) == []
