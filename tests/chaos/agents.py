@@ -3,6 +3,7 @@
 They write down what they attempted before they do, and what they were told.
 """
 
+import contextlib
 import random
 import threading
 import time
@@ -222,10 +223,8 @@ class Agents:
         """Sends, and is gone before an answer can have come."""
         token = f"claim-{mine.order.agent}-{mine.order.request_key}" if mine.order.kind == TRANSFER else None
         self._tally.add(mine.order.manner)
-        try:
+        with contextlib.suppress(asking.NoAnswer):
             self._post(mine.order, _body(mine.order, token), timeout_s=0.005)
-        except asking.NoAnswer:
-            pass
 
     def _misbehave(self, mine: Attempted, token: str | None) -> None:
         order = mine.order

@@ -1,11 +1,11 @@
 """The comparison of all books, when everything has come to rest. Each function yields differences: words, and the
 intents that they are about. Their numbers are those of docs/invariants.md."""
 
+import itertools
 from collections import Counter, defaultdict
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
-from tests.chaos import plan
 from tests.chaos.agents import Book
 from tests.chaos.books import Books, Row
 from tests.chaos.reviewers import Done
@@ -119,8 +119,10 @@ def one_in_the_air(known: Known) -> Found:
     for row in known.books.intents.values():
         by_subject[row["kind"], row["subject"]].append(row)
     for rows in by_subject.values():
-        spans = sorted((*span, row["id"]) for row in rows if not row["guard_waived"] for span in _in_the_air(known, row))
-        for (_, ended, one), (began, _, other) in zip(spans, spans[1:], strict=False):
+        spans = sorted(
+            (*span, row["id"]) for row in rows if not row["guard_waived"] for span in _in_the_air(known, row)
+        )
+        for (_, ended, one), (began, _, other) in itertools.pairwise(spans):
             if one != other and began < ended:
                 yield Difference(f"{one} and {other} may both have been sent", (one, other))
 
@@ -207,7 +209,9 @@ def other_entries_are_asked_about(known: Known) -> Found:
         settles = row["status"] == "confirmed" and row["external_id"] == entry["entry_id"]
         waits = entry["explain_at"] is not None or entry["id"] in asked or entry["id"] in judged
         if not (settles or waits or known.excused(row)):
-            yield Difference(f"{entry['entry_id']} bears the key of {row['id']}, which is {row['status']}", (row["id"],))
+            yield Difference(
+                f"{entry['entry_id']} bears the key of {row['id']}, which is {row['status']}", (row["id"],)
+            )
 
 
 def settled_or_asked(known: Known) -> Found:
@@ -215,66 +219,6 @@ def settled_or_asked(known: Known) -> Found:
     for pk, row in known.books.intents.items():
         if row["status"] not in SETTLED and not row["in_review"]:
             yield Difference(f"{pk} is {row['status']} ({row['status_reason']}), and nobody is asked", (pk,))
-
-
-def one_decision_each(known: Known) -> Found:
-    """18: of all decisions of a case one took effect, once, and it was not taken back."""
-    by_id = {row["id"]: row for row in known.books.decisions}
-    followed: dict[int, list[Row]] = defaultdict(list)
-    for row in known.books.decisions:
-        if row["about_id"]:
-            followed[row["about_id"]].append(row)
-    for review, many in Counter(one["review_id"] for one in known.books.decisions if one["choice"] == "effect").items():
-        if many > 1:
-            intent = next(one["intent_id"] for one in known.books.decisions if one["review_id"] == review)
-            yield Difference(f"in case {review} {many} decisions took effect", (intent,))
-    for about, rows in followed.items():
-        if len(rows) > 1:
-            yield Difference(f"of decision {about} became: {[one['choice'] for one in rows]}", (by_id[about]["intent_id"],))
-
-
-def told_decisions_are_there(known: Known) -> Found:
-    """18: whoever was told that they decided finds that decision, whatever became of it."""
-    there = Counter((one["review_id"], one["choice"]) for one in known.books.decisions if one["person_id"])
-    for (review, choice), many in Counter((one.review, one.choice) for one in known.decided).items():
-        if there[review, choice] < 1 or (many > 1 and there[review, choice] < 1):
-            yield Difference(f"case {review}: {choice} was decided, people were told, and it is not there")
-
-
-def people_decided_what_people_must(known: Known) -> Found:
-    """18, 19: what a person moved has a decision that took effect; above the second limit, of two different people."""
-    by_id = {row["id"]: row for row in known.books.decisions}
-    effects = defaultdict(list)
-    for row in known.books.decisions:
-        if row["choice"] == "effect":
-            effects[row["intent_id"]].append(by_id[row["about_id"]])
-    for pk, steps in known.books.transitions.items():
-        moved = [one for one in steps if one["actor"] == "reviewer"]
-        if len(moved) > len(effects[pk]):
-            yield Difference(f"{pk} was moved by people {len(moved)} times, on {len(effects[pk])} decisions", (pk,))
-        if known.books.intents[pk]["amount_minor"] > plan.TWO_ABOVE:
-            for one in effects[pk]:
-                first = by_id.get(one["about_id"] or 0)
-                alone = first is None or first["person_id"] == one["person_id"]
-                if one["choice"] != "reject" and alone:
-                    yield Difference(f"{pk}: one person alone decided {one['choice']}", (pk,))
-        if known.books.intents[pk]["amount_minor"] > plan.APPROVE_ABOVE:
-            if known.books.attempts.get(pk) and not any(one["choice"] == "approve" for one in effects[pk]):
-                yield Difference(f"{pk} was sent, and nobody approved it", (pk,))
-
-
-def status_is_its_history(known: Known) -> Found:
-    """16: an intent is where the last row of its history says, and each row begins where the one before ended."""
-    for pk, row in known.books.intents.items():
-        steps = known.books.transitions.get(pk, [])
-        last = steps[-1] if steps else {"to_status": None, "sequence": 0}
-        if (last["to_status"], last["sequence"]) != (row["status"], row["version"]):
-            yield Difference(f"{pk} is {row['status']}, and its history ends with {last['to_status']}", (pk,))
-        for before, after in zip(steps, steps[1:], strict=False):
-            if before["to_status"] != after["from_status"]:
-                yield Difference(f"{pk}: {before['to_status']} and then from {after['from_status']}", (pk,))
-            if before["to_status"] in SETTLED and after["reason"] != "overridden":
-                yield Difference(f"{pk} was {before['to_status']} and became {after['to_status']}", (pk,))
 
 
 COMPARISONS: tuple[Callable[[Known], Found], ...] = (
@@ -291,8 +235,4 @@ COMPARISONS: tuple[Callable[[Known], Found], ...] = (
     not_done_was_not_done,
     other_entries_are_asked_about,
     settled_or_asked,
-    one_decision_each,
-    told_decisions_are_there,
-    people_decided_what_people_must,
-    status_is_its_history,
 )

@@ -22,7 +22,14 @@ from tests.chaos import asking, plan
 from tests.servers import PostgreSQL, memory_folder
 
 WORKERS, CLOCKS = 3, 2
-_OURS = ("LANDED_MODE", "LANDED_DATA", "DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "LANDED_TEST_SERVERS")
+# So long a part is left alone when it is back.
+_REST_S = 2.0
+# What the caller lives on must not leak in.
+_OURS = (
+    *("LANDED_MODE", "LANDED_DATA", "DATABASE_URL", "REDIS_URL", "DJANGO_SETTINGS_MODULE", "LANDED_TEST_SERVERS"),
+    # Every process that starts would compile everything anew.
+    "PYTHONDONTWRITEBYTECODE",
+)
 
 
 @dataclass
@@ -41,24 +48,37 @@ class Machine:
     sandboxes: dict[str, str] = field(default_factory=dict)
     facts: dict[str, Any] = field(default_factory=dict)
     _again: dict[str, float] = field(default_factory=dict)
+    _sound_since: dict[str, float] = field(default_factory=dict)
 
     def named(self, sort: str) -> list[str]:
-        """Names of the parts of one sort (web, worker, clock, sandbox) that run and are not stopped."""
+        """Names of the parts of one sort (web, worker, clock, sandbox) that do their work, and have for a while: on a
+        machine that is busy they take long to start, and are to do something in between."""
         mine = [name for name in self.parts if name.split("-")[0] == sort]
-        return [name for name in mine if name not in self.down | self.stopped and self.parts[name].is_alive()]
+        return [name for name in mine if time.monotonic() - self._sound_since.get(name, time.monotonic()) > _REST_S]
+
+    def look_around(self) -> None:
+        """Notes which parts do their work."""
+        for name, part in self.parts.items():
+            if name in self.down | self.stopped or not part.is_alive():
+                self._sound_since.pop(name, None)
+            elif name not in self._sound_since and (part.answers is None or part.answers()):
+                self._sound_since[name] = time.monotonic()
 
     def kill(self, name: str) -> None:
         self.down.add(name)
+        self._sound_since.pop(name, None)
         self._signal(name, signal.SIGKILL)
         if (process := self.parts[name].process) is not None:
             process.wait()
 
     def start(self, name: str) -> None:
         self.down.discard(name)
+        parts.file_of(self.folder, name, "beat").unlink(missing_ok=True)  # that of the one before says nothing
         self.parts[name].start()
 
     def freeze(self, name: str) -> None:
         self.stopped.add(name)
+        self._sound_since.pop(name, None)
         self._signal(name, signal.SIGSTOP)
 
     def thaw(self, name: str) -> None:
@@ -165,8 +185,9 @@ def _start(machine: Machine, wanted: plan.Plan) -> None:
         add(f"sandbox-{name}", part)
     _launch(machine, list(machine.parts))
     for url in machine.sandboxes.values():
-        # So that a look has pages to turn.
-        asking.Http(threads=1).send("POST", f"{url}/_control/config", {"page_size": 2}, timeout_s=10)
+        # So that a look has pages to turn, and can come too early.
+        config = {"page_size": 2, "ledger_lag_s": 0.8 * plan.LAG_S}
+        asking.Http(threads=1).send("POST", f"{url}/_control/config", config, timeout_s=10)
     machine.facts = _seed(machine)
     before = set(machine.parts)
     for number in range(1, wanted.webs + 1):
@@ -194,7 +215,9 @@ def _launch(machine: Machine, names: list[str]) -> None:
         machine.parts[name].start()
     for name in names:
         part = machine.parts[name]
-        if not children.wait_until(lambda part=part: not part.is_alive() or part.answers(), within_s=90, every_s=0.05):
+        if not children.wait_until(
+            lambda part=part: not part.is_alive() or part.answers(), within_s=90, every_s=0.05
+        ):
             raise RuntimeError(f"{name} does not answer.\n{part.last_words()}")
         if not part.is_alive():
             raise RuntimeError(f"{name} ended while starting.\n{part.last_words()}")

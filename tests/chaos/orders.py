@@ -17,7 +17,13 @@ FAULTY, AGAIN = 16, 4
 # What the book itself gets wrong: an entry that is written by hand under the intent's own key.
 BY_HAND = ("entry_twice", "entry_of_another_amount", "entry_taken_back")
 # What the agents do badly.
-OF_AGENTS = ("agent_hangs_up_and_repeats", "agent_dies", "agent_repeats", "agent_uses_the_key_again", "agent_rephrases")
+OF_AGENTS = (
+    "agent_hangs_up_and_repeats",
+    "agent_dies",
+    "agent_repeats",
+    "agent_uses_the_key_again",
+    "agent_rephrases",
+)
 OF_SENDING = tuple(name for name, fault in FAULTS.items() if fault.target == "refund")
 OF_THE_LEDGER = tuple(name for name, fault in FAULTS.items() if fault.target == "ledger")
 OF_THE_LISTENER = tuple(name for name, fault in FAULTS.items() if fault.target == "listener")

@@ -22,7 +22,7 @@ CURRENCIES = ("EUR", "USD", "CHF")
 
 @dataclass(frozen=True)
 class Plan:
-    """`seconds`: of noise; `intents`: aimed at; `at_least`: fewer is a failure. `seed`: of the faults and the load."""
+    """`seconds`: of noise; `intents`: aimed at; `at_least`: fewer is a failure; `seed`: of faults and load."""
 
     seconds: float
     database: Database

@@ -133,11 +133,12 @@ class _Person:
 
 
 def _sort(reply: requests.Response) -> str:
-    """How the desk took a decision: "decided", or the title of its refusal."""
+    """How the desk took a decision: "decided", or the title of its refusal without names and times."""
     if reply.status_code == 302:
         return "decided"
     found = re.search(r'role="alert">.*?<(?:strong|li)>(.*?)<', reply.text, re.DOTALL)
-    return f"{reply.status_code} {unescape(found[1]).strip() if found else ''}".strip()
+    words = re.sub(r"\w+ decided this case at .*", "decided by somebody", unescape(found[1])) if found else ""
+    return f"{reply.status_code} {words.strip()}".strip()
 
 
 def _form(page: str) -> str | None:
@@ -176,5 +177,3 @@ def _hidden(page: str) -> dict[str, str]:
         if name:
             found[name[1]] = unescape(value[1]) if value else ""
     return found
-
-

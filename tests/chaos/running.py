@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 import psycopg
 
-from tests.chaos import books, faults, machine, orders, reviewers, telling
+from tests.chaos import books, compare, compare_decisions, faults, machine, orders, reviewers, telling
 from tests.chaos.agents import Agents
-from tests.chaos.compare import COMPARISONS, Difference, Known
+from tests.chaos.compare import Difference, Known
 from tests.chaos.machine import Machine
 from tests.chaos.plan import QUIET_S, Plan
 from tests.chaos.reviewers import Desk
@@ -42,24 +42,19 @@ class _Run:
         self.injector.begin()
         self.agents.begin()
         self.desk.begin()
-        while not self._enough(passed := time.monotonic() - began):
+        while True:
             self.injector.step()
             time.sleep(0.05)
             if time.monotonic() - looked > _LOOK_S:
                 looked = time.monotonic()
+                self.machine.look_around()
                 self._hold_back()
-        return passed
-
-    def _enough(self, passed: float) -> bool:
-        if passed < self.wanted.seconds:
-            return False
-        missing = self.tally.missing() or [] if passed > self.wanted.latest else self._missing()
-        return not missing or passed > self.wanted.latest
+                if looked - began > (self.wanted.latest if self._missing() else self.wanted.seconds):
+                    return looked - began
 
     def _missing(self) -> list[str]:
         few = len(self.agents.book.attempted) < self.wanted.at_least
-        counted = self.counted()
-        return [kind for kind, many in counted.items() if not many] + (["intents"] if few else [])
+        return [kind for kind, many in self.counted().items() if not many] + (["intents"] if few else [])
 
     def _hold_back(self) -> None:
         try:
@@ -123,7 +118,10 @@ def _judge(ran: _Run, noise: float, rest: float) -> int:
     if differences:
         print("\n".join(telling.tell(differences, found, ran.machine)))
         print("\nwhat was done to the processes:\n" + "\n".join(ran.injector.told))
-    print(f"{'FAILED' if differences or failed else 'passed'}: seed {ran.wanted.seed}, {ran.wanted.database}", flush=True)
+    print(
+        f"{'FAILED' if differences or failed else 'passed'}: seed {ran.wanted.seed}, {ran.wanted.database}",
+        flush=True,
+    )
     return 1 if differences or failed else 0
 
 
@@ -133,13 +131,20 @@ def _tell_load(ran: _Run, found: books.Books, noise: float, rest: float) -> None
     refused = Counter(one.refused for one in ran.agents.book.attempted if one.refused)
     took_effect = sum(row["choice"] == "effect" for row in found.decisions)
     tries = sum(one.tries for one in ran.agents.book.attempted)
+    attempted, wanted = len(ran.agents.book.attempted), ran.wanted.intents
     print(f"noise {noise:.0f} s, quiet after {rest:.0f} s more")
-    print(f"intents {len(found.intents):,} of {len(ran.agents.book.attempted):,} attempted (aimed at "
-          f"{ran.wanted.intents:,}), {tries:,} requests; {dict(statuses)}; in review {asked}; refused {dict(refused)}")  # fmt: skip
-    print(f"reviews {len(found.reviews):,}, decisions told {len(ran.desk.decided):,}, took effect {took_effect:,}; "
-          f"the desk's answers {dict(ran.desk.answers)}")  # fmt: skip
+    print(f"intents   {len(found.intents):,} of {attempted:,} attempted in {tries:,} requests; aimed at {wanted:,}")
+    print(f"          {_words(statuses)}; in review {asked}; refused: {_words(refused)}")
+    print(
+        f"reviews   {len(found.reviews):,}; decisions {len(ran.desk.decided):,}, of which took effect {took_effect:,}"
+    )
+    print(f"          the desk's answers: {_words(ran.desk.answers)}")
     if ran.machine.ended:
-        print(f"ended by themselves and started again: {dict(Counter(ran.machine.ended))}")
+        print(f"ended by themselves and started again: {_words(Counter(ran.machine.ended))}")
+
+
+def _words(counted: Counter[str]) -> str:
+    return ", ".join(f"{name} {many:,}" for name, many in counted.most_common()) or "none"
 
 
 def _tell_faults(ran: _Run) -> bool:
@@ -158,7 +163,7 @@ def _tell_faults(ran: _Run) -> bool:
 def _compare(known: Known, wrong: list[str]) -> list[Difference]:
     print("books")
     differences = [Difference(words) for words in wrong]
-    for comparison in COMPARISONS:
+    for comparison in (*compare.COMPARISONS, *compare_decisions.COMPARISONS):
         found = list(comparison(known))
         print(f"  {comparison.__name__.replace('_', ' '):<36} {'yes' if not found else f'NO: {len(found)} differ'}")
         differences += found

@@ -53,10 +53,14 @@ def _make_kinds(with_dedupe: str, without: str) -> list[Any]:
 
     payments = _make_downstream(PAYMENTS, with_dedupe, dedupes=True, dedupe_window_s=86_400)
     bank = _make_downstream(BANK, without, dedupes=False, dedupe_window_s=None)
-    limits = {"review_above": plan.REVIEW_ABOVE, "two_people_above": plan.TWO_ABOVE, "approve_above": plan.APPROVE_ABOVE}
+    limits = {
+        "review_above": plan.REVIEW_ABOVE,
+        "two_people_above": plan.TWO_ABOVE,
+        "approve_above": plan.APPROVE_ABOVE,
+    }
     rules: dict[str, Any] = {
         "executors": "landed",
-        "limits": {currency: limits for currency in plan.CURRENCIES},
+        "limits": dict.fromkeys(plan.CURRENCIES, limits),
         "look_alike_policy": "allow",
         "not_sent_retries": 50,
         "send_before_s": 3_600,

@@ -50,7 +50,10 @@ def _intent(pk: str, books: Books) -> Iterator[str]:
 
 def _steps(rows: list[Row]) -> list[tuple[str, str]]:
     return [
-        (str(one["at"]), f"{one['from_status'] or '(new)'} → {one['to_status']} by {one['actor_id']}: {one['reason']}")
+        (
+            str(one["at"]),
+            f"{one['from_status'] or '(new)'} → {one['to_status']} by {one['actor_id']}: {one['reason']}",
+        )
         for one in rows
     ]
 
