@@ -56,7 +56,7 @@ class Desk:
 
     def _work(self, name: str, dice: random.Random) -> None:
         person = _Person(name, self._machine, dice)
-        while not self.over.wait(0.2 + dice.random() * 0.3):
+        while not self.over.wait(0.8 + dice.random() * 0.8):
             try:
                 for case in self._chosen(person, dice):
                     if self.over.is_set():
