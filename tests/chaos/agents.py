@@ -238,11 +238,18 @@ class Agents:
             if status:
                 mine.reused.append(f"{status} {found.get('code')}")
         elif order.manner == "agent_rephrases":
-            # Another key, the same wish: refused while the first is not settled.
             self._tally.add(order.manner)
-            time.sleep(0.5)
-            again = replace(order, request_key=f"{order.request_key}-again", faults=(), by_hand="", manner="")
-            self._propose(self.book.note(again), claim_token=token and f"{token}-again")
+            self._rephrase(order, token)
+
+    def _rephrase(self, order: Order, token: str | None) -> None:
+        """Another key, the same wish, again and again: refused while the first is not settled."""
+        for number in range(1, 4):
+            time.sleep(0.3 * number)
+            again = replace(
+                order, request_key=f"{order.request_key}-again-{number}", faults=(), by_hand="", manner=""
+            )
+            if self._propose(self.book.note(again), claim_token=token and f"{token}-again") is not None:
+                return
 
 
 def _body(order: Order, claim_token: str | None) -> dict[str, Any]:
