@@ -239,16 +239,16 @@ class Agents:
                 mine.reused.append(f"{status} {found.get('code')}")
         elif order.manner == "agent_rephrases":
             self._tally.add(order.manner)
-            self._rephrase(order, token)
+            self._rephrase(order)
 
-    def _rephrase(self, order: Order, token: str | None) -> None:
+    def _rephrase(self, order: Order) -> None:
         """Another key, the same wish, again and again: refused while the first is not settled."""
         for number in range(1, 4):
             time.sleep(0.3 * number)
             again = replace(
                 order, request_key=f"{order.request_key}-again-{number}", faults=(), by_hand="", manner=""
             )
-            if self._propose(self.book.note(again), claim_token=token and f"{token}-again") is not None:
+            if self._propose(self.book.note(again), claim_token=None) is not None:
                 return
 
 
