@@ -111,11 +111,13 @@ class Injector:
         return True
 
     def _stop(self, sort: str) -> bool:
-        """Past the lease of whatever it is sending."""
+        """A worker or a clock past the lease of whatever it is sending; a web process for less long than an agent
+        waits, or longer."""
         if (name := self._one(sort)) is None:
             return False
         self._machine.freeze(name)
-        self._later(plan.LEASE_S + self._dice.uniform(0.5, 2.0), lambda: self._machine.thaw(name))
+        seconds = self._dice.uniform(1.0, 5.0) if sort == "web" else plan.LEASE_S + self._dice.uniform(0.5, 2.0)
+        self._later(seconds, lambda: self._machine.thaw(name))
         return True
 
     def _refuse(self, kind: str) -> bool:
