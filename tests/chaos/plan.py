@@ -5,8 +5,8 @@ from typing import Literal
 
 Database = Literal["postgresql", "sqlite"]
 
-# Of an attempt, in seconds. Short, so that a minute is enough for whole cycles; the margin is for machines that are busy
-# otherwise: what is not on its way within four fifths of it is not sent, and tried again later and later.
+# Of an attempt, in seconds. Short, so that a minute is enough for whole cycles. The margin is for machines that are
+# busy otherwise: what is not on its way within four fifths of it is not sent, and tried again later and later.
 DEADLINE_S, MARGIN_S = 1.5, 4.0
 LEASE_S = DEADLINE_S + MARGIN_S
 LAG_S = 1
