@@ -101,7 +101,8 @@ class Orders:
             kind=kind,
             request_key=f"task-{number}",
             subject=f"{agent[0]}-{number}",
-            amount_minor=self._amount(small=bool(by_hand or fees)),
+            # A transfer that was approved would wait for its agent to come back for it.
+            amount_minor=self._amount(small=bool(by_hand or fees) or kind == TRANSFER),
             currency=dice.choice(plan.CURRENCIES),
             faults=faults,
             by_hand=by_hand,
