@@ -11,8 +11,10 @@ from sandbox.faults import FAULTS
 from tests.chaos import plan
 from tests.chaos.seeding import AGENTS, PAYOUT, REFUND, TRANSFER
 
-# Of a hundred proposals so many meet a fault at the downstream, and so many are about what somebody asked for lately.
-FAULTY, AGAIN = 16, 4
+# Of a hundred proposals so many meet a fault at the downstream, so many are made badly, and of a thousand so many are
+# large: at first and later. At first more of them, so that every kind has come after a hundred, however slow it goes.
+_FIRST = 100
+_SHARES = ((45, 12, 180), (16, 4, 80))
 
 # What the book itself gets wrong: an entry that is written by hand under the intent's own key.
 BY_HAND = ("entry_twice", "entry_of_another_amount", "entry_taken_back")
@@ -81,6 +83,7 @@ class Orders:
         self._faults = Deck((*OF_SENDING, *OF_THE_LEDGER, *BY_HAND), self._dice)
         self._manners = Deck(OF_AGENTS, self._dice)
         self._numbers = {agent: count(1) for agent in AGENTS}
+        self._drawn = 0
 
     def draw(self) -> Order:
         dice = self._dice
@@ -88,9 +91,11 @@ class Orders:
         # Both agents number their keys from one: the same keys, and never the same intent.
         number = next(self._numbers[agent])
         kind = dice.choices((REFUND, PAYOUT, TRANSFER), (50, 40, 10))[0]
-        faulty = dice.randrange(100) < FAULTY
+        few, badly, large = _SHARES[self._drawn >= _FIRST]
+        self._drawn += 1
+        faulty = dice.randrange(100) < few
         faults, by_hand, fees = self._fault() if faulty else ((), "", 0)
-        manner = self._manners.draw() if dice.randrange(100) < AGAIN else ""
+        manner = self._manners.draw() if dice.randrange(100) < badly else ""
         if manner == "agent_rephrases":
             # While the first is unknown, and stays so for a while.
             faults, by_hand, fees = ((_LOST, None, 1), ("ledger_error", None, 2)), "", 0
@@ -102,7 +107,7 @@ class Orders:
             request_key=f"task-{number}",
             subject=f"{agent[0]}-{number}",
             # A transfer that was approved would wait for its agent to come back for it.
-            amount_minor=self._amount(small=bool(by_hand or fees) or kind == TRANSFER),
+            amount_minor=self._amount(large=0 if by_hand or fees or kind == TRANSFER else large),
             currency=dice.choice(plan.CURRENCIES),
             faults=faults,
             by_hand=by_hand,
@@ -110,16 +115,13 @@ class Orders:
             fees=fees,
         )
 
-    def _amount(self, *, small: bool) -> int:
-        """Few are large, so that people decide some hundreds of ten thousand."""
-        high = 0 if small else self._dice.randrange(1_000)
-        if high >= 988:
-            return plan.TWO_ABOVE + self._dice.randrange(1, 10_000)
-        if high >= 972:
-            return plan.APPROVE_ABOVE + self._dice.randrange(1, 10_000)
-        if high >= 920:
-            return plan.REVIEW_ABOVE + self._dice.randrange(1, 10_000)
-        return self._dice.randrange(100, 20_000)
+    def _amount(self, *, large: int) -> int:
+        """So many of a thousand are large: most for people to decide afterwards, some before, a few for two of them."""
+        if (throw := self._dice.randrange(1_000)) >= large:
+            return self._dice.randrange(100, 20_000)
+        shares = ((0.15, plan.TWO_ABOVE), (0.35, plan.APPROVE_ABOVE), (1.0, plan.REVIEW_ABOVE))
+        above = next(limit for share, limit in shares if throw < share * large)
+        return above + self._dice.randrange(1, 10_000)
 
     def _fault(self) -> tuple[tuple[tuple[str, float | None, int], ...], str, int]:
         name = self._faults.draw()

@@ -87,7 +87,7 @@ class Desk:
         if reply.status_code != 302:
             return
         self.decided.append(Done(person.name, int(case.split("/")[2]), choice))
-        if dice.random() < _UNDOES:
+        if not self._tally.counts["person_takes_it_back"] or dice.random() < _UNDOES:
             self._take_back(person, case)
 
     def _take_back(self, person: "_Person", case: str) -> None:
