@@ -116,7 +116,7 @@ class Orders:
         )
 
     def _amount(self, *, large: int) -> int:
-        """So many of a thousand are large: most for people to decide afterwards, some before, a few for two of them."""
+        """So many of a thousand are large: most for a person afterwards, some for one before, a few for two."""
         if (throw := self._dice.randrange(1_000)) >= large:
             return self._dice.randrange(100, 20_000)
         shares = ((0.15, plan.TWO_ABOVE), (0.35, plan.APPROVE_ABOVE), (1.0, plan.REVIEW_ABOVE))
