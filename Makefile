@@ -10,7 +10,7 @@ AGENTS := $(CLIENT)/.dev.stamp
 JOBS   ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-client simulate mutants check bench bench-history docs screenshots lock clean
+.PHONY: help setup demo test test-client simulate mutants chaos check bench bench-history docs screenshots lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -43,10 +43,14 @@ demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live 
 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
-test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that, then the client, all real
-	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal $(ARGS)
-	LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --only-database $(ARGS)
-	cd client && .venv/bin/python -m pytest
+# Chaos needs the cores for itself; it is both databases at once and prints what it did to them.
+# The client waits for a server most of its time, so it runs beside.
+test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that and the client, then chaos, all real
+	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/chaos $(ARGS)
+	$(BIN)/python -m tests.together \
+	  "LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --only-database --ignore tests/chaos $(ARGS)" \
+	  "cd client && .venv/bin/python -m pytest"
+	$(BIN)/python -m pytest -n 2 -rP tests/chaos
 
 test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it starts
 	cd client && .venv/bin/python -m pytest $(ARGS)
@@ -56,6 +60,10 @@ simulate: $(DEV) ## many seeds of the simulation (SEEDS=100000); the first that 
 
 mutants: $(DEV)  ## deliberate bugs, and after how many seeds the simulation finds each (some minutes)
 	$(BIN)/python -m tests.simulation.bugs $(ARGS)
+
+chaos: export PYTHONDONTWRITEBYTECODE =
+chaos: $(DEV)    ## real processes killed, stopped and lied to for MINUTES=5, then all books compared; DATABASE=sqlite, SEED=…
+	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),5) --database $(or $(DATABASE),postgresql) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
 check: $(DEV) $(AGENTS)  ## format, lint, types, import rules, migrations, deployment settings
 	$(BIN)/ruff format --check .

@@ -78,27 +78,37 @@ class Redis:
 class PostgreSQL:
     """A PostgreSQL from the wheel, on a Unix socket, with its data in a folder that goes with it.
 
-    PostgreSQL refuses to run as root, so for root it runs as an unprivileged user that exists everywhere.
+    PostgreSQL refuses to run as root, so for root it runs as an unprivileged user that exists everywhere (who has to
+    be able to enter `inside`, where that is given). `kill` and `start` bring it back with what was committed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, *, inside: Path | None = None) -> None:
         self._user = "nobody" if os.geteuid() == 0 else None
-        self._folder = Path(tempfile.mkdtemp(prefix="landed-pg-", dir=memory_folder()))
+        self._folder = Path(tempfile.mkdtemp(prefix="landed-pg-", dir=inside or memory_folder()))
         self._own(self._folder)
         self._bin = self._find_binaries()
-        data = self._folder / "data"
-        self._run("initdb", "-D", str(data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "-N")
-        log = self._folder / "postgres.log"
+        self._data, self.log = self._folder / "data", self._folder / "postgres.log"
+        made = ("-D", str(self._data), "-U", "postgres", "--auth=trust", "--encoding=UTF8", "--locale=C", "-N")
+        self._run("initdb", *made)
+        self.start()
+
+    def start(self) -> None:
+        """Returns once it takes connections; after a kill that is when it has recovered."""
         self.process = children.start(
-            [str(self._bin / "postgres"), "-D", str(data), *_options(self._folder)],
-            log=log,
+            [str(self._bin / "postgres"), "-D", str(self._data), *_options(self._folder)],
+            log=self.log,
             user=self._user,
             death_signal=signal.SIGINT,  # its fast shutdown; its children follow
         )
         if not children.wait_until(self._ready, within_s=60, every_s=0.05):
-            text = log.read_text()
+            text = self.log.read_text()
             self.stop()
             raise RuntimeError(f"PostgreSQL did not start:\n{text}")
+
+    def kill(self) -> None:
+        """Its immediate shutdown: every process of it ends at once, nothing is written any more."""
+        self.process.send_signal(signal.SIGQUIT)
+        self.process.wait()
 
     def url_of(self, database: str = "postgres") -> str:
         return f"postgresql://postgres@/{database}?host={self._folder}"

@@ -9,18 +9,22 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import islice
 from operator import attrgetter
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
-from django.db.models import QuerySet
+from django.db import transaction
+from django.db.models import Model, QuerySet
 
 from actions import chains, history
 from actions.canonical import digest
 from actions.chains import Story
+from actions.locking import for_change
 from actions.merging import side_by_side
 from actions.models import Chained, Evidence, EvidenceKind, Intent, PolicySnapshot
 from reconciliation.models import Attachment, Purpose, Review
 from reconciliation.reviews import attaching
+
+M = TypeVar("M", bound=Model)
 
 # So many rows come from the database at a time, and so many cases are looked at together.
 _CHUNK, _CASES = 2_000, 200
@@ -45,15 +49,33 @@ class Verified:
 
 
 def intent_faults(intent: Intent) -> list[str]:
-    """What is wrong with an intent, its history and the files of its cases; empty when everything fits together."""
-    story = history.story_of(intent)
-    return [*chains.intent_faults(story), *_files(attaching.files_of(intent=intent), story)]
+    """What is wrong with an intent, its history and the files of its cases; empty when everything fits together.
+
+    What was written between reading the row and reading its history is no fault: whatever seems broken is looked at
+    once more, while nobody can change it.
+    """
+    return _of_intent(intent) and _held_still(intent, _of_intent)
 
 
 def case_faults(review: Review) -> list[str]:
     """The same for a case about an entry that no intent explains."""
+    return _of_case(review) and _held_still(review, _of_case)
+
+
+def _of_intent(intent: Intent) -> list[str]:
+    story = history.story_of(intent)
+    return [*chains.intent_faults(story), *_files(attaching.files_of(intent=intent), story)]
+
+
+def _of_case(review: Review) -> list[str]:
     story = history.story_of_case(review)
     return [*chains.case_faults(story), *_files(attaching.files_of(review=review), story)]
+
+
+def _held_still(row: M, faults: Callable[[M], list[str]]) -> list[str]:
+    """Whoever adds to a history locks its owner first."""
+    with transaction.atomic():
+        return faults(for_change(type(row)).get(pk=row.pk))
 
 
 def _files(files: Iterable[attaching.Looked], story: Story) -> list[str]:

@@ -9,7 +9,7 @@ import pytest
 from django.db import transaction
 
 from actions import history, times
-from actions.models import Chained, Evidence, Intent, Observation, PolicySnapshot, Transition
+from actions.models import Chained, Evidence, Intent, Observation, Observed, PolicySnapshot, Transition
 from reconciliation import erasing
 from reconciliation.models import Check, Comment, CommentKind, Decision
 from reconciliation.reviews import commenting, verifying
@@ -319,3 +319,11 @@ def test_what_can_t_even_be_read_is_found_and_keeps_nobody_from_reading_on(forge
     assert set(found) == {f"intent {one.pk}", f"intent {other.pk}"}
     assert found[f"intent {one.pk}"]
     assert found[f"intent {other.pk}"] == []
+
+
+def test_what_was_read_before_somebody_wrote_is_not_taken_for_broken() -> None:
+    as_read = make_intent()
+    with transaction.atomic():
+        history.observe(as_read.pk, Observed.AGAIN, by="checker", at=times.now())
+    assert history.faults(as_read) != []
+    assert verifying.intent_faults(as_read) == []

@@ -17,10 +17,9 @@ def test_every_test_and_file_that_it_links_to_exists() -> None:
             assert f"def {name}(" in found.read_text(), f"{name} in {path}"
 
 
-def test_every_function_of_the_simulation_that_it_names_exists() -> None:
-    functions = (ROOT / "tests/simulation/invariants.py").read_text() + (
-        ROOT / "tests/simulation/actors.py"
-    ).read_text()
+def test_every_function_of_the_simulation_and_of_chaos_that_it_names_exists() -> None:
+    files = ("simulation/invariants.py", "simulation/actors.py", "chaos/compare.py", "chaos/compare_decisions.py")
+    functions = "".join((ROOT / "tests" / name).read_text() for name in files)
     for name in re.findall(r"`([a-z_]+)`", DOCUMENT.read_text()):
         if "_" in name:
             assert f"def {name}(" in functions, name
