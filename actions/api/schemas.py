@@ -110,7 +110,7 @@ class IntentOut(Schema):
     updated_at: datetime
     settled_at: datetime | None
     erased_at: datetime | None = Field(
-        None, description="Since then params and context are empty: what they said about people was erased."
+        description="Since then params and context are empty: what they said about people was erased."
     )
     differs: list[str] = Field([], description="Only on a replay: what was other than stored, and binds nothing.")
 

@@ -4,6 +4,7 @@ all that and its signature. Written and read as a stream."""
 import hashlib
 import json
 import os
+import secrets
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -43,7 +44,7 @@ def write(path: Path, head: Mapping[str, Any], lines: Iterable[tuple[str, Anchor
     """
     if path.exists():
         raise FileExistsError(f"{path} is there already")
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with beside.open("wb") as file:
             digest = _write_signed(file, head, lines, key)

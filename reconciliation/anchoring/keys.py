@@ -4,6 +4,7 @@ whoever reads them. Files in PEM, as `openssl pkey` reads and writes them."""
 import base64
 import hashlib
 import os
+import secrets
 import stat
 from collections.abc import Iterable, Mapping
 from pathlib import Path
@@ -42,7 +43,7 @@ def make(path: Path) -> Path:
 
 def _write_new(path: Path, content: bytes, *, mode: int) -> None:
     """There whole or not at all, and never over another: somebody may make, or read, one at the same moment."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    beside = path.with_name(f".{path.name}.{secrets.token_hex(8)}.tmp")
     try:
         with os.fdopen(os.open(beside, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode), "wb") as file:
             file.write(content)
