@@ -262,13 +262,16 @@ def replay_at(intent: Intent, now: datetime) -> datetime | None:
     rules = policy.read(intent.policy.text)
     if intent.executor != Executor.LANDED or rules.replay != Replay.IN_WINDOW:
         return None
-    return replays.next_at(
+    at = replays.next_at(
         rules,
         sendings(intent),
         first_maybe_sent_at=intent.first_maybe_sent_at,
         deadline_ms=intent.downstream.deadline_ms,
         now=now,
     )
+    # What may not be sent any more by then is no plan: waiting for it, nobody would be asked.
+    in_time = at is not None and (intent.send_before is None or at < intent.send_before)
+    return at if in_time else None
 
 
 def _accepted(intent: Intent, outcome: Outcome, at: datetime) -> Intent:

@@ -116,8 +116,11 @@ def _close_attempts(now: datetime) -> int:
 
 def _drop_replays(now: datetime) -> int:
     """Whoever withdraws the promise that a downstream dedupes withdraws it for what is unknown then: given again, it
-    says nothing about keys that were sent meanwhile."""
-    planned = Intent.objects.filter(next_attempt_at__isnull=False, status=Status.UNKNOWN, downstream__dedupes=False)
+    says nothing about keys that were sent meanwhile. And what may not be sent any more is planned no longer: while it
+    waits for that, nobody is asked."""
+    planned = Intent.objects.filter(
+        Q(downstream__dedupes=False) | Q(send_before__lte=now), next_attempt_at__isnull=False, status=Status.UNKNOWN
+    )
     ids = list(planned.order_by("next_attempt_at").values_list("pk", flat=True)[:BATCH])
     return sum(transitions.note(pk, now=now, next_attempt_at=None) for pk in ids)
 

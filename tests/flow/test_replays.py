@@ -70,6 +70,26 @@ def test_a_lost_answer_is_had_by_sending_the_same_key_again(world: World) -> Non
     assert len(world.booked(intent)) == 1
 
 
+def test_what_may_not_be_sent_any_more_by_then_is_asked_of_a_person_at_once(world: World) -> None:
+    Kind.objects.update(send_before_s=4)
+    intent = lost(world, "order-11")
+    assert (intent.status, intent.next_attempt_at) == (Status.UNKNOWN, None)
+    assert open_reasons(intent) == ["still_unknown"]
+    world.later(6)
+    assert world.send() == 0
+
+
+def test_once_it_may_not_be_sent_any_more_a_person_is_asked_at_the_next_sweep(world: World) -> None:
+    """No worker was there in time."""
+    Kind.objects.update(send_before_s=60)
+    intent = lost(world, "order-12")
+    assert open_reasons(intent) == []
+    world.later(61)
+    assert world.send() == 0
+    world.sweep()
+    assert (world.read(intent).next_attempt_at, open_reasons(intent)) == (None, ["still_unknown"])
+
+
 def test_a_replay_that_is_refused_leaves_it_unknown_and_after_two_a_person_is_asked(world: World) -> None:
     """The secret was rotated: the first one was booked, the others get a 401, which speaks for themselves alone."""
     intent = lost(world, "order-2", "reject_401", "reject_401")

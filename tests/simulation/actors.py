@@ -382,12 +382,18 @@ def deliver(world: World) -> None:
     hand_over(world, hook)
 
 
-def deliver_late(world: World) -> None:
-    """What the services told of entries that changed since, the oldest last: much of it comes for the first time."""
+def stuck(world: World) -> list[Hook]:
+    """What the services told of entries that changed since."""
+    write_hooks(world)
     again = {hook.entry for hook in world.hooks if hook.number > 1}
-    for hook in reversed([hook for hook in world.hooks if hook.entry in again]):
-        world.tell(f"{hook.payments.name}: webhook {hook.id} at last: {json.loads(hook.body)['data']['status']}")
-        hand_over(world, hook)
+    return [hook for hook in world.hooks if hook.entry in again]
+
+
+def deliver_late(world: World) -> None:
+    """The newest of what is stuck. The oldest comes last, and may come for the first time."""
+    hook = world.late.pop()
+    world.tell(f"{hook.payments.name}: webhook {hook.id} at last: {json.loads(hook.body)['data']['status']}")
+    hand_over(world, hook)
 
 
 def hand_over(world: World, hook: Hook) -> None:

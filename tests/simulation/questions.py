@@ -25,6 +25,9 @@ WHERE d.takes_effect_at IS NOT NULL AND d.choice NOT IN ('effect', 'undo', 'void
 TICK = f"""
 SELECT 1 FROM actions_intent
 WHERE lease_until < ?1 OR approve_before < ?1 OR (status IN ('held', 'recorded') AND send_before < ?1)
+    OR (status = 'unknown' AND next_attempt_at IS NOT NULL AND send_before <= ?1)
+    OR (status = 'unknown' AND next_attempt_at IS NULL AND next_check_at IS NULL AND NOT EXISTS (
+        SELECT 1 FROM reconciliation_review r WHERE r.intent_id = actions_intent.id AND r.closed_at IS NULL))
     OR (status IN ('submitted', 'unknown') AND lease_until IS NULL
         AND julianday(COALESCE(first_maybe_sent_at, status_since)) < julianday(?1) - {REVIEW_AFTER_S + 299} / 86400.0)
 UNION SELECT 1 FROM reconciliation_decision WHERE takes_effect_at <= ?1

@@ -202,8 +202,10 @@ def _be_quiet(world: World, watch: invariants.Watch) -> None:
         _resume(world, task, 1_000)
         watch.after_step()
     _begin_alone(world, actors.let_all_go_on)
-    _begin_alone(world, actors.deliver_late)
-    watch.after_step()
+    world.late = actors.stuck(world)
+    while world.late:
+        _begin_alone(world, actors.deliver_late)
+        watch.after_step()
     _until_nothing_is_due(world, watch)
 
 

@@ -66,6 +66,7 @@ class World:
     tasks: list[Task] = field(default_factory=list)
     asked: list[Asked] = field(default_factory=list)
     hooks: list[Hook] = field(default_factory=list)
+    late: list[Hook] = field(default_factory=list)  # those that come when all is over
     # What is stopped, since when it was for certain: ("kind", its name), or ("subject", its name) for a stop.
     stopped: dict[tuple[str, str], datetime] = field(default_factory=dict)
     undone: set[int] = field(default_factory=set)  # decisions that somebody was told are taken back

@@ -160,6 +160,8 @@ BUGS = (
             ),
         ),
     ),
+    # Mostly the database stands in its way (transition_in_table, intent_settled_has_time), and then that is what is
+    # seen: the worker's IntegrityError. Between confirmed and failed it would go through.
     Bug(
         "late_answer_moves_settled",
         "What the downstream says is true.",
