@@ -45,7 +45,7 @@ def propose(world: World) -> None:
     """An agent asks for something new: often for what somebody asked for already, in other words."""
     dice = world.dice
     kind = dice.choice(world.kinds)
-    like = dice.choice(world.asked) if world.asked and dice.random() < 0.5 else None
+    like = dice.choice(world.asked) if world.asked and dice.random() < world.alike else None
     caller = dice.random() < 0.15
     asked = Asked(
         agent=dice.choice(world.cast.agents),

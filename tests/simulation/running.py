@@ -93,6 +93,7 @@ def run(here: Stage, plan: Plan) -> Ran:
 def _set_up(world: World, plan: Plan, stack: ExitStack) -> None:
     world.kinds = world.dice.sample(world.cast.kinds, world.dice.choice((1, 1, 1, 2)))
     world.undo_s = world.dice.choice((0, 15))
+    world.alike = world.dice.choice((0.3, 0.6, 0.95))
     # Every seed has a temper: what all of them do a little of, few would ever do enough of.
     world.menu = _tempered(world.dice, actors.MENU)
     world.network.sending = _tempered(world.dice, SENDING)

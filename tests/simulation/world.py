@@ -59,6 +59,7 @@ class World:
     clock: Clock = field(default_factory=Clock)
     kinds: list[Kind] = field(default_factory=list)
     undo_s: int = 0
+    alike: float = 0.5  # how often somebody asks for what was asked for before
     menu: dict[Callable[[World], None], int] = field(default_factory=dict)
     crashes: float = 0.04  # of all steps
     stops: float = 0.04
