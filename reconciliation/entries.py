@@ -8,14 +8,14 @@ from typing import Any
 
 from django.db.models import BooleanField, F, Func, Q, QuerySet
 
-from actions import subjects
+from actions import policy, subjects
 from actions.canonical import canonical, digest
 from actions.connectors.base import Entry, Page
 from actions.locking import for_change
 from actions.models import Downstream, Evidence, Intent
-from actions.statuses import UNSETTLED
+from actions.statuses import UNSETTLED, Status
 from reconciliation.models import EntryRole, EntryState, LedgerEntry, Match, MatchRole
-from reconciliation.verdicts import Candidate
+from reconciliation.verdicts import CLOCK_SKEW, Candidate
 
 _BATCH = 500
 # So long after the book's lag an intent has had its time to explain what the book shows.
@@ -275,7 +275,7 @@ def candidates_for(intent: Intent, rows: Iterable[LedgerEntry]) -> list[Candidat
             booked_at=row.booked_at,
             taken=row.pk in taken,
             known_before=intent.first_maybe_sent_at is not None and row.first_seen_at < intent.first_maybe_sent_at,
-            others=0 if row.key else owners[(row.subject, row.amount_minor, row.currency)],
+            others=owners[row.pk],
         )
         for row in rows
     ]
@@ -288,13 +288,40 @@ def _answered(intent: Intent, rows: list[LedgerEntry]) -> set[int]:
     return {row.pk for row in rows if row.entry_id in ids}
 
 
-def _owners_besides(intent: Intent, rows: list[LedgerEntry]) -> Counter[tuple[str, int | None, str]]:
-    """How many other unsettled intents an entry without a key could belong to, by subject, amount and currency."""
-    keyless = {row.subject for row in rows if not row.key and row.role == EntryRole.EFFECT}
+def _owners_besides(intent: Intent, rows: list[LedgerEntry]) -> Counter[int]:
+    """How many others each entry without a key could belong to: unsettled ones, and confirmed ones that were under
+    way when it was booked. A service that books one sending twice shows the second entry to whoever comes next."""
+    keyless = [row for row in rows if not row.key and row.role == EntryRole.EFFECT]
     others = Intent.objects.filter(
         downstream=intent.downstream_id,
-        subject__in=keyless,
+        subject__in={row.subject for row in keyless},
         status__in=sorted(UNSETTLED),
         first_maybe_sent_at__isnull=False,
     ).exclude(pk=intent.pk)
-    return Counter(others.values_list("subject", "amount_minor", "currency"))
+    open_ones = Counter(others.values_list("subject", "amount_minor", "currency"))
+    found = Counter({row.pk: open_ones[row.subject, row.amount_minor, row.currency] for row in keyless})
+    ours = [row for row in keyless if _looks_like(row, intent)]
+    for begin, end in _under_way(intent) if ours else ():
+        found.update(row.pk for row in ours if row.booked_at is None or begin <= row.booked_at <= end)
+    return found
+
+
+def _looks_like(row: LedgerEntry, intent: Intent) -> bool:
+    money = (row.amount_minor, row.currency)
+    return row.subject == intent.subject and money == (intent.amount_minor, intent.currency)
+
+
+def _under_way(intent: Intent) -> list[tuple[datetime, datetime]]:
+    """When entries of confirmed intents that look just like this one may have been booked."""
+    alike = Intent.objects.filter(
+        downstream=intent.downstream_id,
+        family=intent.family,
+        subject=intent.subject,
+        amount_minor=intent.amount_minor,
+        currency=intent.currency,
+        status=Status.CONFIRMED,
+        first_maybe_sent_at__isnull=False,
+    ).exclude(pk=intent.pk)
+    slack = timedelta(seconds=policy.read(intent.policy.text).lag_s) + CLOCK_SKEW
+    times = alike.values_list("first_maybe_sent_at", "settled_at")
+    return [(sent - CLOCK_SKEW, settled + slack) for sent, settled in times if sent and settled]

@@ -31,7 +31,7 @@ class Facts:
 @dataclass(frozen=True)
 class Candidate:
     """One entry that a look-up showed. `id`: its row; `taken`: it is tied to something else already;
-    `others`: how many other unsettled intents could own it; `known_before`: we saw it before we first sent."""
+    `others`: how many other intents could own it; `known_before`: we saw it before we first sent."""
 
     id: int
     entry_id: str

@@ -237,6 +237,31 @@ def test_what_another_intents_answer_named_is_not_ours_as_well(world: World) -> 
     assert world.read(second).status == Status.UNKNOWN
 
 
+def test_what_may_be_another_ones_second_booking_is_for_a_person(world: World) -> None:
+    """A was carried out and confirmed; B, for the same, was not. An entry that fits both may be A's, booked twice."""
+    first = world.propose("order-79")
+    world.send()
+    assert world.read(first).status == Status.CONFIRMED
+    world.kind.look_alike_policy = "allow"
+    world.kind.save()
+    second = unknown(world, "order-79")
+    add_entry(world, "order-79")
+    assert world.check(second).verdict == Verdict.AMBIGUOUS
+    assert world.read(second).status == Status.UNKNOWN
+
+
+def test_what_was_confirmed_long_before_can_t_have_been_booked_again_now(world: World) -> None:
+    first = world.propose("order-79")
+    world.send()
+    world.later(3_600)
+    world.kind.look_alike_policy = "allow"
+    world.kind.save()
+    second = unknown(world, "order-79")
+    add_entry(world, "order-79", created=times.now().isoformat())
+    assert world.read(first).status == Status.CONFIRMED
+    assert world.check(second).verdict == Verdict.MATCH
+
+
 def _without_key(world: World, intent: Intent, entry_id: str) -> Check:
     """A look in which the book shows that entry without its key, as some books do."""
     (claimed,) = _claim(world, intent)
