@@ -24,6 +24,7 @@ from actions.connectors.http_json.example import EXAMPLE
 from actions.models import Intent, Kind
 from actions.notifying import running
 from config import clockwork
+from reconciliation import checks
 from reconciliation import jobs as check_jobs
 from reconciliation.models import Decision, Review
 from tests import factories
@@ -263,6 +264,7 @@ def _confirmed(scene: Scene) -> Intent:
 def _to_propose(scene: Scene) -> Facts:
     intent = _confirmed(scene)
     client, person = scene.log_in("supervisor")
+    checks.check_by_person(intent.pk, person=person)
     path = f"/intents/{intent.pk}/correct/"
     page = client.get(path)
     form = {name: str(page.context["form"][name].value() or "") for name in ("seen_version", "seen_digest")}
@@ -272,7 +274,7 @@ def _to_propose(scene: Scene) -> Facts:
 
 def _to_agree(scene: Scene) -> Facts:
     facts = _to_propose(scene)
-    _press(facts)
+    assert _press(facts).status_code == 302
     row = Decision.objects.get()
     client, person = scene.log_in()
     form = {"decision": str(row.pk), "outside": "ticket 4711"}

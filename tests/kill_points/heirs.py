@@ -55,10 +55,18 @@ def go_on(act: Act, facts: Facts) -> int:
             running.deliver_due(budget_s=5)
         left = _left()
         if not left:
+            _once_more(facts)
             return rounds
         later(_wait())
     facts["faults"].append(f"11: after {_MOST_ROUNDS} rounds: {'; '.join(left)}")
     return _MOST_ROUNDS
+
+
+def _once_more(facts: Facts) -> None:
+    """15: a sweep more changes nothing."""
+    ticked = clockwork.tick()
+    if ticked.actions or ticked.reconciliation or ticked.rung:
+        facts["faults"].append(f"15: quiet, and the next sweep did something: {ticked}")
 
 
 def _left() -> list[str]:

@@ -27,6 +27,7 @@ def keep(name: str) -> str:
 
 def restore(kept: str) -> None:
     """Nobody is connected meanwhile, and nobody is afterwards."""
+    connections.close_all()
     if connection.vendor == "sqlite":
         for rest in ("-wal", "-shm"):
             Path(f"{_file()}{rest}").unlink(missing_ok=True)
