@@ -12,7 +12,8 @@ import os
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
+from urllib.parse import urlencode
 
 from django.conf import settings
 from django.contrib.auth.models import User
@@ -44,8 +45,8 @@ clock = Clock(times.now)
 
 @dataclass(frozen=True)
 class Act:
-    """`ends`: how its intent may end, whoever died when. `undo_s`: LANDED_UNDO_S. `decisions`: so many take effect.
-    `cases`: whether one may be left open for people."""
+    """`ends`: how its intent may end, whoever died when. `undo_s`: LANDED_UNDO_S. `decisions`: so many take effect,
+    no more and no fewer."""
 
     name: str
     prepare: Callable[[Scene], Facts]
@@ -93,7 +94,7 @@ class Scene:
             "absences_needed": 2,
             "absence_spacing_s": 1,
             "review_after_s": 60,
-            "recheck_failed_s": [],
+            "recheck_failed_s": [86_400],
             "limits": {"EUR": {"review_above": 10_000, "two_people_above": 20_000, "approve_above": 30_000}},
         }
         return factories.make_kind(found, name=name, **(rules | (policy or {})))
@@ -285,8 +286,6 @@ _CSRF = "x" * 32
 
 
 def _form(facts: Facts) -> Request:
-    from urllib.parse import urlencode
-
     headers = {
         "Cookie": f"sessionid={facts['session']}; csrftoken={_CSRF}",
         "X-CSRFToken": _CSRF,
@@ -387,7 +386,3 @@ ACTS: dict[str, Act] = {
         Act("events", _to_tell, act=running.deliver_due),
     )
 }
-
-
-def tell_apart(name: str) -> Act:
-    return cast(Act, ACTS[name])

@@ -11,11 +11,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import psycopg
 import pytest
-from django.conf import settings
 from django.db import connection, connections
 
-from config import children
 from tests.demo import SERVERS
 
 
@@ -37,7 +36,9 @@ class Zygote:
 
 
 @pytest.fixture(scope="session")
-def zygote(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Zygote]:
+def zygote(
+    django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pytest.TempPathFactory
+) -> Iterator[Zygote]:
     folder = tmp_path_factory.mktemp("killed")
     with django_db_blocker.unblock():
         url = _copy_of_the_database(folder)
@@ -54,9 +55,10 @@ def zygote(django_db_setup: None, django_db_blocker: Any, tmp_path_factory: pyte
         assert found.read() == "ready"
         yield found
     finally:
-        children.stop([process])  # type: ignore[list-item]
+        process.stdin.close()  # it ends its own
+        process.wait(timeout=10)
         with django_db_blocker.unblock():
-            _drop(url)
+            _drop()
 
 
 def _copy_of_the_database(folder: Path) -> str:
@@ -71,21 +73,21 @@ def _copy_of_the_database(folder: Path) -> str:
         return f"sqlite:///{file}"
     mine = f"{name}_killed"
     _outside(f'DROP DATABASE IF EXISTS "{mine}"', f'CREATE DATABASE "{mine}" TEMPLATE "{name}"')
-    return json.loads(os.environ[SERVERS])["database"].replace("/landed?", f"/{mine}?", 1)
+    return _url_of(mine)
 
 
-def _drop(url: str) -> None:
+def _drop() -> None:
     if connection.vendor == "postgresql":
-        _outside(f'DROP DATABASE "{url.rpartition("/")[0] and url.split("/")[-1]}"') if False else None
-        name = f"{connection.settings_dict['NAME']}_killed"
-        _outside(f'DROP DATABASE IF EXISTS "{name}" WITH (FORCE)')
+        _outside(f'DROP DATABASE IF EXISTS "{connection.settings_dict["NAME"]}_killed" WITH (FORCE)')
 
 
 def _outside(*statements: str) -> None:
-    import psycopg
-
     connections.close_all()
-    with psycopg.connect(json.loads(os.environ[SERVERS])["database"].replace("/landed?", "/postgres?", 1)) as found:
-        found.autocommit = True
+    with psycopg.connect(_url_of("postgres"), autocommit=True) as found:
         for statement in statements:
-            found.execute(statement)
+            found.execute(statement.encode())
+
+
+def _url_of(database: str) -> str:
+    found: str = json.loads(os.environ[SERVERS])["database"]
+    return found.replace("/landed?", f"/{database}?", 1)

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from typing import Any
-from urllib.parse import urlsplit
 
 from actions.transport import Call
 from tests.simulation.downstream import Answer, Effect, Fault, Payments
@@ -23,7 +22,7 @@ LAG_S, WINDOW_S = 1, 3_600
 
 @dataclass
 class State:
-    """`faults`: what befalls requests about an order. `requests`: keys as they came; `told`: webhook-ids of events."""
+    """`faults`: what befalls requests about an order. `requests`: keys as they came; `told`: webhook-ids."""
 
     plain: Payments = field(default_factory=lambda: Payments("plain", dedupes=False, window_s=0, lag_s=LAG_S))
     dedupes: Payments = field(default_factory=lambda: Payments("dedupes", dedupes=True, window_s=WINDOW_S, lag_s=0))
@@ -123,7 +122,3 @@ def control(port: int, what: str, **body: Any) -> dict[str, Any]:
         answer = b"".join(iter(lambda: found.recv(65_536), b""))
     result: dict[str, Any] = json.loads(answer.split(b"\r\n\r\n", 1)[1])
     return result
-
-
-def path_of(url: str) -> str:
-    return urlsplit(url).path

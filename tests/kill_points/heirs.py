@@ -16,7 +16,7 @@ from tests.simulation import questions
 
 _MOST_ROUNDS = 25
 
-# When something is due for what hangs: leases, sendings, looks; and decisions, deliveries both ways, entries.
+# When something is due for what hangs: leases, sendings, looks; and decisions, and deliveries both ways.
 _DUE = """
 SELECT MIN(at) FROM (
     SELECT MIN(lease_until) AS at FROM actions_intent WHERE lease_until > %(now)s
@@ -26,13 +26,11 @@ SELECT MIN(at) FROM (
     UNION SELECT MIN(takes_effect_at) FROM reconciliation_decision WHERE takes_effect_at > %(now)s
     UNION SELECT MIN(next_at) FROM actions_eventdelivery WHERE next_at > %(now)s
     UNION SELECT MIN(next_try_at) FROM reconciliation_delivery WHERE next_try_at > %(now)s
-    UNION SELECT MIN(explain_at) FROM reconciliation_ledgerentry WHERE explain_at > %(now)s
 ) AS times
 """
 _LEFT = """
 SELECT 'delivery to us', COUNT(*) FROM reconciliation_delivery WHERE next_try_at IS NOT NULL
 UNION ALL SELECT 'delivery from us', COUNT(*) FROM actions_eventdelivery WHERE next_at IS NOT NULL
-UNION ALL SELECT 'entry', COUNT(*) FROM reconciliation_ledgerentry WHERE explain_at IS NOT NULL
 """
 
 

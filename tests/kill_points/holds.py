@@ -9,9 +9,9 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from django.db.models import Count, F, Max, Q
+from django.db.models import F, Max, Q
 
-from actions.models import Attempt, Event, EventDelivery, Intent, Transition
+from actions.models import Attempt, Endpoint, Event, EventDelivery, Intent, Transition
 from actions.statuses import SETTLED
 from reconciliation.models import Choice, Decision, Delivery, Match, MatchRole, Review
 from reconciliation.reviews import verifying
@@ -26,6 +26,20 @@ _BY_PEOPLE = ("decision", "override")
 def faults(act: Act, facts: Facts, service: dict[str, Any]) -> list[str]:
     """Everything that does not hold. `service`: what really happened, and what was heard, on the other side."""
     return [text for check in _CHECKS for text in check(act, facts, service)]
+
+
+def told_is_kept(facts: Facts) -> list[str]:
+    """2: what somebody was told is there for whoever comes next, before anybody asks again."""
+    if not facts.get("acked"):
+        return []
+    found = []
+    if "delivery" in facts and not Delivery.objects.filter(delivery_id=facts["delivery"]).exists():
+        found.append("2: the delivery was acknowledged, and it is not kept")
+    if "person" in facts and Decision.objects.count() == facts["had"]:
+        found.append("2: the person was told that it is decided, and it is not kept")
+    if "token" in facts and not Intent.objects.filter(pk=json.loads(facts["ack"])["id"]).exists():
+        found.append("2: 201 was told, and it is not kept")
+    return found
 
 
 def bells() -> list[str]:
@@ -75,7 +89,8 @@ def ends_as_it_may(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
         people = intent.settled_by in _BY_PEOPLE
         asked = Review.objects.filter(intent=intent, closed_at=None).exists()
         if intent.status not in act.ends:
-            yield f"8: {intent.subject} is {intent.status} ({intent.status_reason})"
+            why = [reason.code for review in Review.objects.filter(intent=intent) for reason in review.reasons.all()]
+            yield f"8: {intent.subject} is {intent.status} ({intent.status_reason}; {why})"
         if intent.status == "confirmed" and not done and not people:
             yield f"8: {intent.subject} is confirmed, and nothing was carried out"
         if intent.status in ("failed", "cancelled") and done and not people:
@@ -108,8 +123,7 @@ def history_holds(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
         row = intent.transitions.get(sequence=last[intent.pk])
         if (row.to_status, row.sequence) != (intent.status, intent.version):
             yield f"16: {intent.subject} is {intent.status}, its history says {row.to_status}"
-    told = Event.objects.filter(type__startswith="intent.").values("intent").annotate(n=Count("pk"))
-    if told.filter(n=0).exists() or Event.objects.filter(position=None).exists():
+    if Event.objects.filter(position=None).exists():
         yield "16: an event has no position"
 
 
@@ -129,7 +143,11 @@ def decided_once(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
 
 
 def told_once(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
-    wanted = {f"evt_{pk}" for pk in Event.objects.values_list("pk", flat=True)} if facts.get("events") else set()
+    wanted = {
+        f"evt_{event.pk}"
+        for endpoint in Endpoint.objects.all()
+        for event in Event.objects.filter(agent=endpoint.agent_id, type__in=endpoint.types)
+    }
     if set(service["told"]) != wanted:
         yield f"20: told of {sorted(set(service['told']))}, of {sorted(wanted)}"
     if EventDelivery.objects.exclude(state="delivered").exists():
@@ -148,7 +166,3 @@ _CHECKS: tuple[Callable[[Act, Facts, dict[str, Any]], Found], ...] = (
     decided_once,
     told_once,
 )
-
-
-def as_text(found: list[str]) -> str:
-    return json.dumps(found)

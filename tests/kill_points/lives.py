@@ -73,6 +73,8 @@ def stay_as_it_is() -> None:
 
 
 class _Quiet(WSGIRequestHandler):
+    wbufsize = 65_536  # an answer leaves in one piece, as from servers that are built for more than one
+
     def log_message(self, *_: object) -> None: ...
 
 

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import gc
 import os
+import re
 import signal
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict, dataclass, field
 from datetime import timedelta
 from pathlib import Path
@@ -22,6 +23,7 @@ from django.test.utils import setup_test_environment, teardown_test_environment
 
 from actions import hooks, times, transport
 from actions.models import Agent, Intent
+from reconciliation.models import Decision
 from tests.kill_points import acts, heirs, holds, stores
 from tests.kill_points.acts import ACTS, Act, Facts, Scene, clock
 from tests.kill_points.downstream import Service, control
@@ -39,15 +41,16 @@ class Stage:
 
 @dataclass(frozen=True)
 class Ran:
-    """`points`: as they were counted; `faults`: what did not hold, by the point where somebody had died; `unseen`: so
-    many commits that were no point; `died`: where; `rounds`: how many it took until all was quiet, at the most."""
+    """`points`: as they were counted; `died`: at how many of them somebody did; `worlds`: how many different ones
+    were left behind; `faults`: what did not hold, by the point where somebody had died; `unseen`: so many commits
+    that were no point; `rounds`: how many it took until all was quiet, at the most."""
 
     points: list[Point]
     faults: dict[str, list[str]] = field(default_factory=dict)
     died: int = 0
+    worlds: int = 0
     unseen: int = 0
     rounds: int = 0
-    told: int = 0
     cpu_s: float = 0.0
 
 
@@ -76,7 +79,7 @@ def ready() -> Iterator[Stage]:
 
 
 # Between them they go through all of the product that an act goes through.
-_WARMING = ("second vote", "agree to a correction", "webhook", "events", "replay")
+_WARMING = ("second vote", "webhook", "events")
 
 
 def _warm_up(stage: Stage) -> None:
@@ -99,23 +102,43 @@ def _let_go() -> None:
     gc.collect()
     while threading.active_count() > 1:
         time.sleep(0.01)
-    open_ = [os.readlink(found) for found in Path("/proc/self/fd").iterdir() if found.exists()]
-    assert not [one for one in open_ if one.startswith("socket:") or "sqlite" in one], open_
+    assert not (left := [name for name in _open() if name.startswith("socket:") or "sqlite" in name]), left
+
+
+def _open() -> Iterator[str]:
+    """What this process holds open."""
+    for number in Path("/proc/self/fd").iterdir():
+        with suppress(FileNotFoundError):
+            yield str(number.readlink())
 
 
 def run(stage: Stage, name: str, *, extra: bool, points: bool) -> Ran:
-    """Counts the points of an act and, with `points`, dies at each of them. `extra`: with one more commit."""
+    """Counts the points of an act and, with `points`, dies at each of them that can leave a world of its own.
+    `extra`: with one more commit."""
     act = ACTS[name]
     settings.LANDED_UNDO_S = act.undo_s
     control(stage.port, "clear")
     facts = live(lambda tell: tell(_prepare(stage, act))).said[-1]
     control(stage.port, "keep")
-    counted, unseen, told = _count(stage, act, facts, extra=extra)
+    counted, unseen = _count(stage, act, facts, extra=extra)
     found: dict[str, list[str]] = {}
     rounds = _after(stage, act, facts, "nobody died", found)
-    for number in range(len(counted) if points else 0):
-        rounds = max(rounds, _die_at(stage, act, facts, number, counted[number], found))
-    return Ran(counted, found, len(counted) if points else 0, unseen, rounds, told)
+    worlds: set[object] = set()
+    deadly = _deadly(counted) if points else []
+    for number in deadly:
+        world = _die_at(stage, act, facts, number, counted, found)
+        if world is not None and world not in worlds:
+            worlds.add(world)
+            rounds = max(rounds, _after(stage, act, facts, f"{name} {number}: {counted[number]}", found))
+    return Ran(counted, found, len(deadly), len(worlds), unseen, rounds)
+
+
+def _deadly(points: list[Point]) -> list[int]:
+    """Where to die. Between two points nothing leaves the process and nothing is committed; so what is left behind
+    right before one is what was left behind at the one before it, and what was only received dies with whoever read
+    it. That leaves the very beginning, and whatever has just happened, or half of it."""
+    happened = ("commit", "write", "send")
+    return [n for n, point in enumerate(points) if n == 0 or (point.what in happened and point.when != "before")]
 
 
 def _prepare(stage: Stage, act: Act) -> Facts:
@@ -126,7 +149,7 @@ def _prepare(stage: Stage, act: Act) -> Facts:
         facts = act.prepare(Scene(stage.port))
     found = Intent.objects.filter(pk__in=facts.get("intents", []))
     facts["keys"] = {str(intent.pk): intent.idempotency_key for intent in found}
-    facts["ahead"] = heirs.ahead()
+    facts |= {"had": Decision.objects.count(), "ahead": heirs.ahead()}
     return {"kept": stores.keep(act.name.replace(" ", "_"))} | facts
 
 
@@ -145,20 +168,35 @@ def flush_redis() -> None:
         found.flushdb()
 
 
-def _count(stage: Stage, act: Act, facts: Facts, *, extra: bool) -> tuple[list[Point], int, int]:
+def _count(stage: Stage, act: Act, facts: Facts, *, extra: bool) -> tuple[list[Point], int]:
     life, _ = _victim(stage, act, facts, die_at=None, extra=extra)
     said = life.said[-1]
-    return [Point(**one) for one in said["points"]], said["unseen"], said["told"]
+    return [Point(**one) for one in said["points"]], said["unseen"]
 
 
-def _die_at(stage: Stage, act: Act, facts: Facts, number: int, point: Point, found: dict[str, list[str]]) -> int:
-    name = f"{act.name} {number}: {point}"
+def _die_at(
+    stage: Stage, act: Act, facts: Facts, number: int, points: list[Point], found: dict[str, list[str]]
+) -> object:
+    """Returns what was left behind, as far as anybody can tell who comes next: what has been committed, what is in
+    Redis, what the other side has taken, and what the client was told. Two that are alike have the same future."""
     life, answered = _victim(stage, act, facts, die_at=number, extra=False)
+    point = points[number]
     if not life.killed or not life.said or Point(**life.said[-1]) != point:
-        found[name] = [f"it was to die here; killed: {life.killed}, at {life.said}"]
-        return 0
-    facts["ack"] = answered.body if answered.status is not None and answered.status < 400 else ""
-    return _after(stage, act, facts, name, found)
+        found[f"{act.name} {number}: {point}"] = [f"it was to die here; killed: {life.killed}, at {life.said}"]
+        return None
+    whole = answered.status is not None and answered.status < 400
+    facts["ack"], facts["acked"] = answered.body if whole else "", whole
+    committed = sum(one.to == "database" and one.when == "after" for one in points[: number + 1])
+    service = control(stage.port, "state")
+    taken = (len(service["effects"]), len(service["requests"]), len(service["told"]))
+    return committed, _in_redis(), taken, answered.status
+
+
+def _in_redis() -> tuple[tuple[str, str], ...]:
+    """Which keys there are, whatever chance named them."""
+    with redis.Redis.from_url(settings.REDIS_URL) as found:
+        keys = [(re.sub("[0-9a-f-]{16,}", "#", key.decode()), found.type(key).decode()) for key in found.scan_iter()]
+    return tuple(sorted(keys))
 
 
 def _victim(stage: Stage, act: Act, facts: Facts, *, die_at: int | None, extra: bool) -> tuple[Any, Answered]:
@@ -195,8 +233,7 @@ def _be_victim(
     seams.install()
     web.handle_request() if web is not None else act.act() if act.act is not None else None
     unseen = seams.commits() - seams.seen if seams.commits else 0
-    told = 0
-    tell({"points": [asdict(point) for point in points], "unseen": unseen, "told": told})
+    tell({"points": [asdict(point) for point in points], "unseen": unseen})
 
 
 def _commit_once_more(*_: Any) -> None:
@@ -214,7 +251,8 @@ def _after(stage: Stage, act: Act, facts: Facts, name: str, found: dict[str, lis
 def _heirs(stage: Stage, act: Act, facts: Facts) -> dict[str, Any]:
     stores.wait_for_the_dead()
     clock.ahead = timedelta(seconds=facts["ahead"])
-    facts = {"ack": ""} | facts | {"faults": holds.bells()}
+    facts = {"ack": ""} | facts
+    facts["faults"] = [*holds.bells(), *holds.told_is_kept(facts)]
     with _pages_are_kept():
         rounds = heirs.go_on(act, facts)
     wrong = holds.faults(act, facts, control(stage.port, "state"))

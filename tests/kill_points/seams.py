@@ -13,7 +13,7 @@ import socket
 import sys
 import threading
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -157,7 +157,3 @@ def _where() -> str:
             return f"{Path(name).relative_to(_ROOT)}:{frame.f_lineno} {frame.f_code.co_name}"
         frame = frame.f_back
     return "the web server"
-
-
-def as_json(point: Point) -> dict[str, str]:
-    return asdict(point)
