@@ -9,7 +9,7 @@ from typing import Any
 
 import redis
 from django.conf import settings
-from django.db.models import F, Max, Q
+from django.db.models import Count, F, Max, Q
 
 from actions.models import Attempt, Endpoint, Event, EventDelivery, Intent, Transition
 from actions.statuses import SETTLED
@@ -111,7 +111,11 @@ def books_agree(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
     booked = sum(one["amount_minor"] for intent in confirmed for one in _effects(service, intent))
     if booked != sum(intent.settled_amount_minor or 0 for intent in confirmed):
         yield f"21: confirmed and booked ({booked}) differ"
-    for sql in (questions.TIED_TWICE, questions.UNEXPLAINED, questions.DISPUTED_ALONE):
+    tied = Match.objects.filter(released_at=None)
+    for column, which in (("entry", tied), ("intent", tied.filter(role=MatchRole.SETTLES))):
+        twice = which.values_list(column).annotate(n=Count("pk")).filter(n__gt=1).order_by(column)
+        yield from (f"21: {column} {pk} is tied twice" for pk, _ in twice)
+    for sql in (questions.UNEXPLAINED, questions.DISPUTED_ALONE):
         yield from (f"21: {row}" for row in ask(sql))
 
 

@@ -23,6 +23,7 @@ from django.test.utils import setup_test_environment, teardown_test_environment
 
 from actions import hooks, times, transport
 from actions.models import Agent, Intent
+from config import children
 from reconciliation.models import Decision
 from tests.kill_points import acts, heirs, holds, stores
 from tests.kill_points.acts import ACTS, Act, Facts, Scene, clock
@@ -61,17 +62,19 @@ def as_json(ran: Ran) -> dict[str, Any]:
 @contextmanager
 def ready() -> Iterator[Stage]:
     """The other side runs, and everything is loaded that a life would load."""
-    service = Service()
+    service, parent = Service(), os.getpid()
     pid = os.fork()
     if pid == 0:
+        children.die_with(parent)
+        os.close(1)  # whoever reads what the zygote says sees when that one ends
         service.serve_forever()
-    service.socket.close()
-    times.now = clock  # the one thing that is not real
-    acts.allow_receiver(service.port)
-    stage = Stage(service.port, WSGIHandler())
-    _warm_up(stage)
-    stay_as_it_is()
     try:
+        service.socket.close()
+        times.now = clock  # the one thing that is not real
+        acts.allow_receiver(service.port)
+        stage = Stage(service.port, WSGIHandler())
+        _warm_up(stage)
+        stay_as_it_is()
         yield stage
     finally:
         os.kill(pid, signal.SIGKILL)
