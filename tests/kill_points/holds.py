@@ -11,7 +11,7 @@ import redis
 from django.conf import settings
 from django.db.models import Count, F, Max, Q
 
-from actions.models import Attempt, Endpoint, Event, EventDelivery, Intent, Transition
+from actions.models import Attempt, Endpoint, Event, EventDelivery, Intent, Result, Transition
 from actions.statuses import SETTLED
 from reconciliation.models import Choice, Decision, Delivery, Match, MatchRole, Review
 from reconciliation.reviews import verifying
@@ -81,6 +81,10 @@ def attempts_end(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
         yield f"6: attempt {attempt.number} of {attempt.intent_id} is open for ever"
     for intent in Intent.objects.filter(lease_until__isnull=False):
         yield f"6: {intent.pk} is leased to somebody who is dead"
+    for intent in Intent.objects.exclude(settled_by__in=_BY_PEOPLE):
+        said = any(attempt.known_result == Result.CONFIRMED for attempt in intent.attempts.all())
+        if said is not (intent.settled_by == "answer"):
+            yield f"16: {intent.subject} is settled by {intent.settled_by or 'nothing'}; answered yes: {said}"
 
 
 def ends_as_it_may(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
@@ -135,6 +139,9 @@ def decided_once(act: Act, facts: Facts, service: dict[str, Any]) -> Found:
     effects = Decision.objects.filter(choice=Choice.EFFECT)
     if effects.count() != act.decisions:
         yield f"18: {effects.count()} decisions took effect, not {act.decisions}"
+    votes = Decision.objects.exclude(choice__in=[Choice.EFFECT, Choice.VOID])
+    if "person" in facts and votes.count() != facts["had"] + (act.request is not None):
+        yield f"18: somebody pressed one button, and {votes.count() - facts['had']} decisions were written down"
     taken_back = Q(about__followed_by__choice__in=[Choice.UNDO, Choice.VOID])
     if effects.filter(taken_back).exists():
         yield "18: what was taken back took effect"

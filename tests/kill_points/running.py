@@ -18,14 +18,14 @@ from typing import Any
 import redis
 from django.conf import settings
 from django.core.handlers.wsgi import WSGIHandler
-from django.db import connection, connections, transaction
+from django.db import connection, connections
 from django.test.utils import setup_test_environment, teardown_test_environment
 
-from actions import hooks, times, transport
-from actions.models import Agent, Intent
+from actions import times, transport
+from actions.models import Intent
 from config import children
 from reconciliation.models import Decision
-from tests.kill_points import acts, heirs, holds, stores
+from tests.kill_points import acts, bugs, heirs, holds, stores
 from tests.kill_points.acts import ACTS, Act, Facts, Scene, clock
 from tests.kill_points.downstream import Service, control
 from tests.kill_points.lives import Answered, Web, ask, live, stay_as_it_is
@@ -93,7 +93,7 @@ def _warm_up(stage: Stage) -> None:
         facts = _prepare(stage, act)
         if act.act is not None:
             act.act()
-        _heirs(stage, act, facts)
+        _heirs(stage, act, facts, "")
         clock.ahead = timedelta(0)
     _let_go()
 
@@ -115,24 +115,26 @@ def _open() -> Iterator[str]:
             yield str(number.readlink())
 
 
-def run(stage: Stage, name: str, *, extra: bool, points: bool) -> Ran:
+def run(stage: Stage, name: str, *, bug: str, points: bool) -> Ran:
     """Counts the points of an act and, with `points`, dies at each of them that can leave a world of its own.
-    `extra`: with one more commit."""
+    `bug`: what is wrong with the product meanwhile; it ends where that is found first."""
     act = ACTS[name]
     settings.LANDED_UNDO_S = act.undo_s
     control(stage.port, "clear")
     facts = live(lambda tell: tell(_prepare(stage, act))).said[-1]
     control(stage.port, "keep")
-    counted, unseen = _count(stage, act, facts, extra=extra)
+    counted, unseen = _count(stage, act, facts, bug)
     found: dict[str, list[str]] = {}
-    rounds = _after(stage, act, facts, "nobody died", found)
+    rounds = _after(stage, act, facts, "nobody died", found, bug)
     worlds: set[object] = set()
     deadly = _deadly(counted) if points else []
     for number in deadly:
-        world = _die_at(stage, act, facts, number, counted, found)
+        if bug and found:
+            break
+        world = _die_at(stage, act, facts, number, counted, found, bug)
         if world is not None and world not in worlds:
             worlds.add(world)
-            rounds = max(rounds, _after(stage, act, facts, f"{name} {number}: {counted[number]}", found))
+            rounds = max(rounds, _after(stage, act, facts, f"{name} {number}: {counted[number]}", found, bug))
     return Ran(counted, found, len(deadly), len(worlds), unseen, rounds)
 
 
@@ -171,18 +173,18 @@ def flush_redis() -> None:
         found.flushdb()
 
 
-def _count(stage: Stage, act: Act, facts: Facts, *, extra: bool) -> tuple[list[Point], int]:
-    life, _ = _victim(stage, act, facts, die_at=None, extra=extra)
+def _count(stage: Stage, act: Act, facts: Facts, bug: str) -> tuple[list[Point], int]:
+    life, _ = _victim(stage, act, facts, None, bug)
     said = life.said[-1]
     return [Point(**one) for one in said["points"]], said["unseen"]
 
 
 def _die_at(
-    stage: Stage, act: Act, facts: Facts, number: int, points: list[Point], found: dict[str, list[str]]
+    stage: Stage, act: Act, facts: Facts, number: int, points: list[Point], found: dict[str, list[str]], bug: str
 ) -> object:
     """Returns what was left behind, as far as anybody can tell who comes next: what has been committed, what is in
     Redis, what the other side has taken, and what the client was told. Two that are alike have the same future."""
-    life, answered = _victim(stage, act, facts, die_at=number, extra=False)
+    life, answered = _victim(stage, act, facts, number, bug)
     point = points[number]
     if not life.killed or not life.said or Point(**life.said[-1]) != point:
         found[f"{act.name} {number}: {point}"] = [f"it was to die here; killed: {life.killed}, at {life.said}"]
@@ -202,13 +204,13 @@ def _in_redis() -> tuple[tuple[str, str], ...]:
     return tuple(sorted(keys))
 
 
-def _victim(stage: Stage, act: Act, facts: Facts, *, die_at: int | None, extra: bool) -> tuple[Any, Answered]:
+def _victim(stage: Stage, act: Act, facts: Facts, die_at: int | None, bug: str) -> tuple[Any, Answered]:
     control(stage.port, "restore")
     answered = Answered()
     web = Web(stage.application) if act.request else None
 
     def be(tell: Tell) -> None:
-        _be_victim(stage, act, facts, tell, web, die_at=die_at, extra=extra)
+        _be_victim(stage, act, facts, tell, web, die_at, bug)
 
     def beside() -> None:
         if web is not None and act.request is not None:
@@ -218,7 +220,7 @@ def _victim(stage: Stage, act: Act, facts: Facts, *, die_at: int | None, extra: 
 
 
 def _be_victim(
-    stage: Stage, act: Act, facts: Facts, tell: Tell, web: Web | None, *, die_at: int | None, extra: bool
+    stage: Stage, act: Act, facts: Facts, tell: Tell, web: Web | None, die_at: int | None, bug: str
 ) -> None:
     stores.restore(facts["kept"])
     flush_redis()
@@ -231,27 +233,22 @@ def _be_victim(
         die_at=die_at,
         commits=stores.commits_so_far if counts and connection.vendor == "sqlite" else None,
     )
-    if extra:
-        hooks.register(transition=_commit_once_more)
+    bugs.ALL.get(bug, lambda: None)()
     seams.install()
     web.handle_request() if web is not None else act.act() if act.act is not None else None
     unseen = seams.commits() - seams.seen if seams.commits else 0
     tell({"points": [asdict(point) for point in points], "unseen": unseen})
 
 
-def _commit_once_more(*_: Any) -> None:
-    """As if somebody had added a commit to the product."""
-    transaction.on_commit(lambda: Agent.objects.update(title="one more"))
-
-
-def _after(stage: Stage, act: Act, facts: Facts, name: str, found: dict[str, list[str]]) -> int:
-    said = live(lambda tell: tell(_heirs(stage, act, facts))).said[-1]
+def _after(stage: Stage, act: Act, facts: Facts, name: str, found: dict[str, list[str]], bug: str) -> int:
+    said = live(lambda tell: tell(_heirs(stage, act, facts, bug))).said[-1]
     if said["faults"]:
         found[name] = said["faults"]
     return int(said["rounds"])
 
 
-def _heirs(stage: Stage, act: Act, facts: Facts) -> dict[str, Any]:
+def _heirs(stage: Stage, act: Act, facts: Facts, bug: str) -> dict[str, Any]:
+    bugs.ALL.get(bug, lambda: None)()
     stores.wait_for_the_dead()
     clock.ahead = timedelta(seconds=facts["ahead"])
     facts = {"ack": ""} | facts

@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from tests.kill_points.acts import ACTS
+from tests.kill_points.bugs import BUGS
 from tests.kill_points.conftest import Zygote
 
 # The zygote copies this database; nothing is written into it.
@@ -41,7 +42,15 @@ def test_the_points_are_there_that_must_be(zygote: Zygote) -> None:
 
 
 def test_one_more_commit_in_the_product_is_one_more_point_by_itself(zygote: Zygote) -> None:
-    before, after = (kinds(zygote.run("dispatch", points=False, extra=extra)) for extra in (False, True))
+    before, after = (kinds(zygote.run("dispatch", points=False, bug=bug)) for bug in ("", "one_more_commit"))
     for when in ("before", "after"):
         more = after["write", "database", when] - before["write", "database", when]
         assert more == 2, "one at each of the two transitions"
+
+
+@pytest.mark.either_database
+@pytest.mark.parametrize("bug", list(BUGS))
+def test_what_is_broken_on_purpose_is_found_where_somebody_dies(zygote: Zygote, bug: str) -> None:
+    faults = zygote.run(BUGS[bug].act, bug=bug)["faults"]
+    assert faults, "nothing was found"
+    assert "nobody died" not in faults, faults

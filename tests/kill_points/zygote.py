@@ -1,6 +1,6 @@
 """Imports the product once and is copied for each life: `python -m tests.kill_points.zygote`.
 
-Reads one JSON object per line: `{"act": …, "extra": false, "points": true}`; answers with one per line.
+Reads one JSON object per line: `{"act": …, "bug": "", "points": true}`; answers with one per line.
 """
 
 from __future__ import annotations
@@ -27,9 +27,7 @@ def main() -> None:
         for line in sys.stdin:
             asked: dict[str, Any] = json.loads(line)
             began = resource.getrusage(resource.RUSAGE_CHILDREN)
-            found = running.run(
-                stage, asked["act"], extra=asked.get("extra", False), points=asked.get("points", True)
-            )
+            found = running.run(stage, asked["act"], bug=asked.get("bug", ""), points=asked.get("points", True))
             ended = resource.getrusage(resource.RUSAGE_CHILDREN)
             spent = ended.ru_utime + ended.ru_stime - began.ru_utime - began.ru_stime
             print(json.dumps(running.as_json(replace(found, cpu_s=round(spent, 2)))), flush=True)
