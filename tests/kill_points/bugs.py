@@ -9,15 +9,12 @@ from typing import Any
 
 from django.core.signals import request_finished
 from django.db import connection, transaction
-from django.db.models import F
 
 from actions import dispatch, hooks, outcomes, transitions
 from actions.api import intents as routes
 from actions.models import Agent, Intent
 from actions.notifying import claiming
-from reconciliation.models import Delivery
 from reconciliation.reviews import pending
-from reconciliation.webhooks import receiving
 
 
 def _commit_here() -> None:
@@ -129,24 +126,6 @@ def delivered_before_it_is_sent() -> None:
     claiming._take = take
 
 
-def a_webhook_that_is_kept_as_done() -> None:
-    """Taken down as applied, and applied afterwards."""
-    store, apply = receiving._store, receiving.applying.apply
-
-    def kept_as_done(*args: Any) -> Any:
-        kept = store(*args)
-        done: dict[str, Any] = {"next_try_at": None, "applied_at": F("received_at"), "outcome": "known"}
-        Delivery.objects.filter(pk=kept[0]).update(**done)
-        Intent.objects.update(next_check_at=None)  # what a webhook asks for, nobody else does
-        return kept
-
-    def applied_afterwards(pk: int, **named: Any) -> Any:
-        Delivery.objects.filter(pk=pk).update(next_try_at=F("received_at"), applied_at=None, outcome="")
-        return apply(pk, **named)
-
-    receiving._store, receiving.applying.apply = kept_as_done, applied_afterwards
-
-
 @dataclass(frozen=True)
 class Bug:
     act: str
@@ -163,7 +142,6 @@ BUGS: dict[str, Bug] = {
         Bug("decide", effect_apart_from_the_decision),
         Bug("record", told_before_it_is_committed),
         Bug("events", delivered_before_it_is_sent),
-        Bug("webhook", a_webhook_that_is_kept_as_done),
     )
 }
 ALL = {name: bug.apply for name, bug in BUGS.items()} | {"one_more_commit": one_more_commit}

@@ -36,13 +36,19 @@ class Point:
     when: str
     where: str
 
+    @property
+    def changes(self) -> bool:
+        """Whether something has left this process by now that had not before: all else dies with it."""
+        return self.what in ("commit", "write", "send") and self.when != "before"
+
     def __str__(self) -> str:
         return f"{self.when} {self.what} ({self.to}), {self.where}"
 
 
 @dataclass
 class Seams:
-    """Counts the points that are passed; dies at number `die_at` (from 0), having told of it.
+    """Tells of the points that are passed; or dies at one, having told of it: at the very first for `die_at` 0, else
+    at the so-manieth that changes something. (In how many pieces something is received is chance.)
 
     `peers`: what listens where, by port. `tell`: hears of each point. `commits`: how many commits the database itself
     has written down so far, if it can say: what it counts outside of the points is in `unseen`.
@@ -52,6 +58,7 @@ class Seams:
     tell: Callable[[Point], None]
     die_at: int | None = None
     commits: Callable[[], int] | None = None
+    begun: bool = False
     passed: int = 0
     seen: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
@@ -59,10 +66,12 @@ class Seams:
     def reach(self, point: Point) -> bool:
         """Whether this is where it ends; whoever asks has something left to do first, or `die` does it."""
         with self._lock:
-            number, self.passed = self.passed, self.passed + 1
-        if self.die_at is None or number == self.die_at:
+            first, self.begun = not self.begun, True
+            self.passed += point.changes
+            here = first if self.die_at == 0 else point.changes and self.passed == self.die_at
+        if self.die_at is None or here:
             self.tell(point)
-        return number == self.die_at
+        return here
 
     def at(self, what: str, to: str, when: str) -> None:
         if self.reach(Point(what, to, when, _where())):
