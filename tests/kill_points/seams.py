@@ -12,6 +12,7 @@ import signal
 import socket
 import sys
 import threading
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -47,8 +48,9 @@ class Point:
 
 @dataclass
 class Seams:
-    """Tells of the points that are passed; or dies at one, having told of it: at the very first for `die_at` 0, else
-    at the so-manieth that changes something. (In how many pieces something is received is chance.)
+    """Tells of the points that are passed; or dies at one, having told of it: `die_at` names it, and the how-manieth
+    of its name it is (from 1); None for the name: the very first of all. (In how many pieces something is sent to
+    Redis, or received, is chance, and moves no other point.)
 
     `peers`: what listens where, by port. `tell`: hears of each point. `commits`: how many commits the database itself
     has written down so far, if it can say: what it counts outside of the points is in `unseen`.
@@ -56,19 +58,23 @@ class Seams:
 
     peers: Mapping[int, str]
     tell: Callable[[Point], None]
-    die_at: int | None = None
+    die_at: tuple[Point | None, int] | None = None
     commits: Callable[[], int] | None = None
     begun: bool = False
-    passed: int = 0
+    passed: Counter[Point] = field(default_factory=Counter)
     seen: int = 0
     _lock: threading.Lock = field(default_factory=threading.Lock)
+
+    @property
+    def at_once(self) -> bool:
+        return self.die_at == (None, 1)
 
     def reach(self, point: Point) -> bool:
         """Whether this is where it ends; whoever asks has something left to do first, or `die` does it."""
         with self._lock:
             first, self.begun = not self.begun, True
-            self.passed += point.changes
-            here = first if self.die_at == 0 else point.changes and self.passed == self.die_at
+            self.passed[point] += 1
+            here = self.die_at == ((None, 1) if first and self.at_once else (point, self.passed[point]))
         if self.die_at is None or here:
             self.tell(point)
         return here
