@@ -59,7 +59,10 @@ COUNTED = """
 SELECT * FROM reconciliation_check WHERE intent_id = ? AND fence = ? AND counts_as_absence ORDER BY id
 """
 
-LOOKS = "SELECT started_at FROM reconciliation_check WHERE intent_id = ? ORDER BY id"
+# Webhooks are no looks: they show what they tell of, where nobody may be able to look.
+LOOKS = """
+SELECT started_at FROM reconciliation_check WHERE intent_id = ? AND "by" NOT LIKE 'webhook:%' ORDER BY id
+"""
 
 LAST_TOLD = "SELECT intent_id, to_status, MAX(sequence) AS sequence FROM actions_transition GROUP BY intent_id"
 

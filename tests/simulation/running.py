@@ -18,7 +18,7 @@ from django.core.management import call_command
 from tests.simulation import actors, database, invariants, policies, seeded
 from tests.simulation.database import Template, raw
 from tests.simulation.network import LOOKING, SENDING
-from tests.simulation.policies import Cast
+from tests.simulation.policies import DEADLINE_S, MARGIN_S, Cast
 from tests.simulation.tasks import Task
 from tests.simulation.world import Violation, World
 
@@ -138,6 +138,8 @@ def _step(world: World, watch: invariants.Watch) -> None:
         task = dice.choice(live)
         task.frozen = dice.choice((5, 15, 1_000))
         world.tell(f"{task.name} is stopped ({task.where})")
+        if dice.random() < 0.5:
+            _pass_its_lease(world, watch)
     elif live and (roll < 0.70 or len(live) >= _MOST_TASKS):
         _resume(world, dice.choice(live), dice.choice((1, 1, 2, 4, 20)))
     else:
@@ -147,6 +149,16 @@ def _step(world: World, watch: invariants.Watch) -> None:
                 _begin(world, act)
                 break
     world.tasks = [task for task in world.tasks if not task.dead]
+
+
+def _pass_its_lease(world: World, watch: invariants.Watch) -> None:
+    """Longer than whatever it held was its own; a clock notices, and the others go on without it."""
+    for seconds in (DEADLINE_S + MARGIN_S + 0.2, 5.1):
+        world.forward(seconds)
+        for act in (actors.tick, actors.work):
+            if watch.has_to_act(act):
+                watch.after_step()
+                _begin(world, act)
 
 
 def _jump(world: World, watch: invariants.Watch) -> float:

@@ -128,8 +128,9 @@ BUGS = (
             Change("actions.claiming:claim", "    with transaction.atomic():", "    if True:"),
             Change("actions.claiming:_submit", "expected=Status(intent.status)", "expected=list(Status)"),
             Change("actions.claiming:_submit", "fence=intent.fence,\n", "\n"),
-            # What the database refuses (a second open attempt) was nobody's fault either.
+            # What the database refuses (a second open attempt) is left as it is, so that the rest shows.
             Change("actions.claiming:_claim_or_put_off", "log.exception(", "log.info("),
+            Change("actions.claiming:_claim_or_put_off", "transitions.note(intent.pk, now=now, ", "dict("),
         ),
         allows=tuple(("worker", was, "submitted") for was in ("submitted", "held", *_SETTLED)),
     ),
