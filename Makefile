@@ -43,14 +43,12 @@ demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live 
 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
-# Chaos needs the cores for itself; it is both databases at once and prints what it did to them.
-# The client waits for a server most of its time, so it runs beside.
-test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that and the client, then chaos, all real
+# The client waits for a server most of its time, so it runs beside. Chaos needs the cores for itself: make chaos.
+test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that with the client beside it, all real
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/chaos $(ARGS)
 	$(BIN)/python -m tests.together \
 	  "LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --only-database --ignore tests/chaos $(ARGS)" \
 	  "cd client && .venv/bin/python -m pytest"
-	$(BIN)/python -m pytest -n 2 -rP tests/chaos
 
 test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it starts
 	cd client && .venv/bin/python -m pytest $(ARGS)
