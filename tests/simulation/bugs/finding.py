@@ -56,6 +56,12 @@ BUGS = (
                 "pass",
             ),
             Change("reconciliation.entries:candidates_for", "taken=row.pk in taken", "taken=False"),
+            # And whenever that was booked: within a minute the same order rarely has two.
+            Change(
+                "reconciliation.verdicts:_in_time",
+                "facts.first_sent_at - CLOCK_SKEW <= candidate.booked_at <= last",
+                "last is not None",
+            ),
         ),
     ),
     Bug(
