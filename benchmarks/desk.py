@@ -7,7 +7,6 @@ Only ratios within one run mean something.
     python -m benchmarks.desk [--large N] [--database sqlite|postgresql]
 """
 
-import argparse
 import sys
 
 from benchmarks import running
@@ -17,15 +16,6 @@ SMALL, LARGE, MOST = 1_000, 1_000_000, 1.5
 LEAST_MS = 2.0
 
 Found = dict[str, dict[str, float]]
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", type=int, default=LARGE)
-    parser.add_argument("--database", choices=["sqlite", "postgresql"])
-    asked = parser.parse_args()
-    chosen = [asked.database] if asked.database else ["sqlite", "postgresql"]
-    return max([_compare(database, asked.large) for database in chosen])
 
 
 def _compare(database: str, large: int) -> int:
@@ -50,4 +40,4 @@ def _run(database: str, number: int) -> Found:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(running.main(_compare, __doc__, large=LARGE))

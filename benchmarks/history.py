@@ -5,22 +5,12 @@ Time should grow with the rows, memory not at all.
     python -m benchmarks.history [--large N] [--database sqlite|postgresql]
 """
 
-import argparse
 import sys
 from typing import Any
 
 from benchmarks import running
 
 LARGE, MOST_MEMORY = 1_000_000, 1.15
-
-
-def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--large", type=int, default=LARGE)
-    parser.add_argument("--database", choices=["sqlite", "postgresql"])
-    asked = parser.parse_args()
-    chosen = [asked.database] if asked.database else ["sqlite", "postgresql"]
-    return max([_compare(database, asked.large) for database in chosen])
 
 
 def _compare(database: str, large: int) -> int:
@@ -45,4 +35,4 @@ def _run(database: str, rows: int) -> Any:
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(running.main(_compare, __doc__, large=LARGE))

@@ -1,15 +1,26 @@
 """Runs one part of a benchmark in a process of its own, on a database that goes with it."""
 
+import argparse
 import json
 import os
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+
+
+def main(compare: Callable[[str, int], int], about: str | None, *, large: int) -> int:
+    """Asks the command line how large and on which database, and has that compared; the worst code of both."""
+    parser = argparse.ArgumentParser(description=about, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--large", type=int, default=large)
+    parser.add_argument("--database", choices=["sqlite", "postgresql"])
+    asked = parser.parse_args()
+    chosen = [asked.database] if asked.database else ["sqlite", "postgresql"]
+    return max([compare(database, asked.large) for database in chosen])
 
 
 @dataclass(frozen=True)

@@ -59,7 +59,7 @@ def database_url(db: None) -> str:
     name = str(connection.settings_dict["NAME"])
     if connection.vendor == "sqlite":
         return f"sqlite:///{name}"
-    return json.loads(os.environ[SERVERS])["database"].replace("/landed?", f"/{name}?", 1)
+    return template.url_of(json.loads(os.environ[SERVERS])["database"], name)
 
 
 @pytest.fixture(scope="session")

@@ -11,8 +11,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import psycopg
-
 from config import children
 from tests import template
 from tests.servers import is_alive
@@ -118,14 +116,10 @@ def _migrated_database(name: str, folder: Path, data: Path) -> str | None:
     """The same with the run's template in it."""
     url: str = json.loads(os.environ[SERVERS])["database"]
     template.copy(folder, url, name if url else str(data / "landed.sqlite3"))
-    return url.replace("/landed?", f"/{name}?", 1) if url else None
+    return template.url_of(url, name) if url else None
 
 
 def create_database(name: str) -> str | None:
     """A fresh database of the kind under test; None on SQLite, where the demo makes its own file."""
     url: str = json.loads(os.environ[SERVERS])["database"]
-    if not url:
-        return None
-    with psycopg.connect(url.replace("/landed?", "/postgres?", 1), autocommit=True) as connection:
-        connection.execute(f'CREATE DATABASE "{name}"')  # type: ignore[call-overload]
-    return url.replace("/landed?", f"/{name}?", 1)
+    return template.create(url, name) if url else None

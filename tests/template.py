@@ -20,9 +20,7 @@ _LONGEST_S = 120.0
 
 def begin(folder: Path, database: str) -> "subprocess.Popen[bytes]":
     """Starts `migrate`. `database`: the PostgreSQL URL of the run, "" on SQLite."""
-    url = _postgresql(database, _NAME) if database else f"sqlite:///{folder / _NAME}.sqlite3"
-    if database:
-        _create(database, _NAME)
+    url = create(database, _NAME) if database else f"sqlite:///{folder / _NAME}.sqlite3"
     env = os.environ | {
         "LANDED_MODE": "test",
         "LANDED_DATA": str(folder),
@@ -44,7 +42,7 @@ def copy(folder: Path, database: str, to: str) -> None:
     """Waits for the template and copies it: to the file `to`, or on PostgreSQL to the new database `to`."""
     _wait(folder)
     if database:
-        _create(database, to, template=_NAME)
+        create(database, to, template=_NAME)
     else:
         shutil.copyfile(folder / f"{_NAME}.sqlite3", to)
 
@@ -57,10 +55,12 @@ def _wait(folder: Path) -> None:
         time.sleep(0.05)
 
 
-def _create(database: str, name: str, *, template: str = "template1") -> None:
-    with psycopg.connect(_postgresql(database, "postgres"), autocommit=True) as connection:
+def create(database: str, name: str, *, template: str = "template1") -> str:
+    """Makes a PostgreSQL database beside the one at the URL `database`; returns its URL."""
+    with psycopg.connect(url_of(database, "postgres"), autocommit=True) as connection:
         connection.execute(f'CREATE DATABASE "{name}" TEMPLATE "{template}"')  # type: ignore[call-overload]
+    return url_of(database, name)
 
 
-def _postgresql(database: str, name: str) -> str:
+def url_of(database: str, name: str) -> str:
     return database.replace("/landed?", f"/{name}?", 1)

@@ -1,3 +1,5 @@
+"""What the migrations that it replaces make, in one: for new databases. tests/core/test_migrations.py holds it to them."""
+
 import actions.models.agents
 import actions.models.endpoints
 import actions.models.policy
