@@ -18,12 +18,13 @@ from typing import Final
 from django.conf import settings
 from django.contrib.auth.models import User
 from django.core.mail import EmailMessage, get_connection
+from django.db import DatabaseError
 from django.db.models import QuerySet
 from django.urls import reverse
 
 from actions import money, times
 from reconciliation.models import Notice, NoticeKind, Preferences, Review
-from reconciliation.reviews import people
+from reconciliation.reviews import notices, people
 
 log = logging.getLogger(__name__)
 
@@ -61,6 +62,17 @@ MANY: dict[str, str] = {
     NoticeKind.VOTE_AGAIN: "{} of your first votes do not count any more",
     NoticeKind.INCIDENT: "{} incidents have begun",
 }
+
+
+def run() -> int:
+    """One pass of the clock: writes down whom to tell of what, then sends what is due; how many it sent."""
+    try:
+        notices.sweep(times.now())
+    except DatabaseError:
+        raise  # it is away, for what is due as well
+    except Exception:
+        log.exception("whom to tell of what was not written down; what was before is sent")
+    return send_due()
 
 
 def send_due() -> int:

@@ -17,7 +17,7 @@ from actions.statuses import Status
 from actions.sweep import BATCH, Swept
 from reconciliation import checks, incidents, look_back, orphans
 from reconciliation.models import ReasonCode, Review
-from reconciliation.reviews import notices, opening, pending, waiting
+from reconciliation.reviews import opening, pending, waiting
 from reconciliation.reviews import orphans as deciding_orphans
 from reconciliation.webhooks import applying
 
@@ -38,8 +38,6 @@ def sweep() -> Swept:
     now = times.now()
     changed = _take_effect(now) + _apply_deliveries(now) + _ask_people(now) + incidents.sweep(now)
     changed += _explain_entries(now)
-    # Not counted: to write down whom to tell changes no case.
-    _safely(notices.sweep, now)
     changed += sum(_safely(waiting.time_is_over, pk) for pk in waiting.due(now, limit=BATCH))
     return Swept(changed=changed, due_to_check=checks.anything_due(now) or look_back.anything_due(now))
 

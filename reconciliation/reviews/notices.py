@@ -103,7 +103,7 @@ def _write(kind: NoticeKind, found: QuerySet[Review], now: datetime) -> int:
 
 
 def _read(found: QuerySet[Any]) -> QuerySet[Any]:
-    # These columns alone: the clock asks for four sorts each second, and nearly always there is none.
+    # These columns alone: the clock asks for four sorts every few seconds, and nearly always there is none.
     return found.select_related("owner").only("due_at", "owner__is_active").order_by("due_at", "pk")[:_BATCH]
 
 

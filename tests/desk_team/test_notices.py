@@ -3,11 +3,13 @@
 import asyncio
 import threading
 import time
-from datetime import timedelta
+from datetime import datetime, timedelta
+from io import StringIO
 from typing import Any
 
 import pytest
 from django.contrib.auth.models import Group, User
+from django.core.management import call_command
 from django.db import connection, connections, transaction
 
 from actions import times
@@ -15,7 +17,6 @@ from actions.models import Intent
 from reconciliation import mailing, roles
 from reconciliation.models import Incident, Notice, NoticeKind, Preferences, ReasonCode, Review
 from reconciliation.reviews import claiming, notices, opening
-from reconciliation.sweep import sweep
 from tests import factories
 from tests.desk_team.smtp import Box, broken, nobody_there, taking
 from tests.pages.cases import make_case, make_held, make_unknown
@@ -68,7 +69,7 @@ def put(kind: NoticeKind, review: Review, *, to: User | None = None) -> Notice:
 def test_a_new_high_value_case_is_told_once_however_often_the_clock_sweeps() -> None:
     review = make_held(amount_minor=2_000_000)
     for _ in range(3):
-        sweep()
+        notices.sweep(times.now())
     assert told(NoticeKind.HIGH_VALUE) == [review.pk]
 
 
@@ -82,7 +83,7 @@ def test_a_case_below_the_review_limit_is_told_when_it_is_due_soon_and_when_it_i
         "overdue": quiet(due_at=now - timedelta(seconds=1)),
         "long": quiet(due_at=now - timedelta(seconds=3_700)),
     }
-    sweep()
+    notices.sweep(times.now())
     assert told(NoticeKind.DUE_SOON) == [due["soon"].pk]
     assert told(NoticeKind.OVERDUE) == [due["overdue"].pk]
     assert told(NoticeKind.ESCALATED) == [due["long"].pk]
@@ -94,7 +95,7 @@ def test_what_waits_for_somebody_outside_or_is_closed_is_not_told() -> None:
     late = {"due_at": now - timedelta(seconds=5)}
     quiet(waits_for="bank", waits_until=now + timedelta(hours=1), **late)
     quiet(closed_at=now, closed_how="decision", **late)
-    sweep()
+    notices.sweep(times.now())
     assert told(NoticeKind.OVERDUE) == []
 
 
@@ -113,10 +114,31 @@ def test_an_incident_is_told_once_and_its_cases_not_at_all() -> None:
     assert told(NoticeKind.HIGH_VALUE) == [review.pk]
 
 
+def test_one_pass_of_the_clock_writes_down_and_sends(box: Box) -> None:
+    make_colleague("rita")
+    make_held(amount_minor=2_000_000)
+    said = StringIO()
+    call_command("sweep", stdout=said)
+    assert "e-mail: 1 notices sent" in said.getvalue()
+    assert [str(mail["Subject"]) for mail in box.mails] == ["Landed: a new high-value case"]
+
+
+def test_what_can_t_be_written_down_keeps_no_other_from_being_sent(box: Box, monkeypatch: pytest.MonkeyPatch) -> None:
+    make_colleague("rita")
+    put(NoticeKind.OVERDUE, quiet())
+
+    def breaks(now: datetime) -> int:
+        raise ZeroDivisionError
+
+    monkeypatch.setattr(notices, "sweep", breaks)
+    assert mailing.run() == 1
+    assert len(box.mails) == 1
+
+
 def test_without_a_mail_server_nothing_is_written_down(settings: Any) -> None:
     settings.LANDED_MAIL = False
     make_held(amount_minor=2_000_000)
-    sweep()
+    notices.sweep(times.now())
     assert not Notice.objects.exists()
 
 

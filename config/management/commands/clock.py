@@ -49,7 +49,7 @@ def run(stop: threading.Event, *, every_s: float, beat: Path | None = None) -> N
     E-mail, webhooks and anchors leave from threads beside it: whoever hangs there delays no sweep.
     """
     beside: list[tuple[Callable[[], object], float]] = [
-        (mailing.send_due, max(every_s, _MAIL_S)),
+        (mailing.run, max(every_s, _MAIL_S)),
         (partial(running.deliver_due, stop=stop), every_s),
     ]
     if anchoring.is_on():

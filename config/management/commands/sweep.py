@@ -17,6 +17,6 @@ class Command(BaseCommand):
         done = clockwork.tick()
         self.stdout.write(f"actions: {done.actions} changed")
         self.stdout.write(f"reconciliation: {done.reconciliation} changed")
-        self.stdout.write(f"e-mail: {mailing.send_due()} notices sent")
+        self.stdout.write(f"e-mail: {mailing.run()} notices sent")
         self.stdout.write(f"webhooks: {running.deliver_due()} tried")
         self.stdout.write(f"rung: {', '.join(done.rung) or 'nothing'}")
