@@ -26,9 +26,10 @@ $(RUN): requirements/run.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
 	@touch $@
 
-$(DEV): requirements/dev.txt $(RUN)
+# All that runs it is in the other file as well, at the same versions: one installation is enough.
+$(DEV): requirements/dev.txt requirements/run.txt | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
-	@touch $@
+	@touch $(RUN) $@
 
 # The client knows nothing of Django, so it is tested where there is none.
 $(AGENTS): client/requirements.txt client/pyproject.toml
@@ -63,13 +64,25 @@ chaos: export PYTHONDONTWRITEBYTECODE =
 chaos: $(DEV)    ## real processes killed, stopped and lied to for MINUTES=5, then all books compared; DATABASE=sqlite, SEED=…
 	$(BIN)/python -m tests.chaos --minutes $(or $(MINUTES),5) --database $(or $(DATABASE),postgresql) $(if $(SEED),--seed $(SEED)) $(ARGS)
 
-check: $(DEV) $(AGENTS)  ## format, lint, types, import rules, migrations, deployment settings
+# Each is one process that uses one core: make -j check.
+CHECKS := check-format check-lint check-types check-client check-imports check-migrations check-deployment
+.PHONY: $(CHECKS)
+check: $(CHECKS)  ## format, lint, types, import rules, migrations, deployment settings
+
+$(CHECKS): $(DEV) $(AGENTS)
+check-format:
 	$(BIN)/ruff format --check .
+check-lint:
 	$(BIN)/ruff check .
+check-types:
 	$(BIN)/mypy
+check-client:
 	cd client && .venv/bin/mypy
+check-imports:
 	$(BIN)/lint-imports
+check-migrations:
 	$(BIN)/python manage.py makemigrations --check --dry-run
+check-deployment:
 	$(BIN)/python -m tests.deploy_check
 
 bench: $(DEV)    ## the desk at 1,000 and 1,000,000 intents, on both databases (some minutes)

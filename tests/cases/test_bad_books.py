@@ -249,6 +249,7 @@ def test_of_10_000_entries_for_one_order_ours_is_found_although_it_is_the_last(
     assert intent.evidence.filter(kind="page").count() == 100
 
 
+@pytest.mark.either_database
 def test_of_10_000_entries_without_keys_that_all_fit_none_is_taken_and_a_person_can_read_the_case(
     world: World, book: Book
 ) -> None:
@@ -263,6 +264,7 @@ def test_of_10_000_entries_without_keys_that_all_fit_none_is_taken_and_a_person_
     assert len(text) < 500_000, "nobody reads all of them"
 
 
+@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("page_size", [1, 40])
 def test_of_more_entries_than_one_look_takes_the_rest_may_hold_ours(

@@ -90,6 +90,7 @@ def make_desk() -> Desk:
     return Desk(Review.objects.get(pk=review.pk), values)
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.usefixtures("groups")
 def test_every_address_says_who_may_read_it(who: str) -> None:
