@@ -23,7 +23,8 @@ CURRENCIES = ("EUR", "USD", "CHF")
 
 @dataclass(frozen=True)
 class Plan:
-    """`seconds`: of noise; `intents`: aimed at; `at_least`: fewer is a failure; `seed`: of faults and load."""
+    """`seconds`: of noise at least; `intents`: paced so that there are so many then; `at_least`: noise goes on until
+    there are so many, and fewer is a failure; `seed`: of faults and load."""
 
     seconds: float
     database: Database
@@ -39,5 +40,6 @@ class Plan:
 
     @property
     def latest(self) -> float:
-        """So many seconds noise lasts at the most, while something is still missing on a machine that is busy."""
-        return self.seconds * 2 + 60
+        """So many seconds noise lasts at the most, while something is still missing: two cores answer to about a
+        thousand intents a minute."""
+        return self.seconds * 4
