@@ -56,6 +56,8 @@ BUGS = (
                 "pass",
             ),
             Change("reconciliation.entries:candidates_for", "taken=row.pk in taken", "taken=False"),
+            # Nor is it anybody else's: what could also be another's is for people.
+            Change("reconciliation.entries:candidates_for", "others=owners[row.pk]", "others=0"),
             # And whenever that was booked: within a minute the same order rarely has two.
             Change(
                 "reconciliation.verdicts:_in_time",
