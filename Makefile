@@ -44,12 +44,13 @@ demo: $(if $(STRIPE),$(DEV),$(RUN))     ## everything on one machine, with live 
 
 # Some machines forbid compiled modules; each of the suite's processes would then compile everything anew.
 test: export PYTHONDONTWRITEBYTECODE =
-# The client waits for a server most of its time, so it runs beside. Chaos needs the cores for itself: make chaos.
-test: $(DEV) $(AGENTS)  ## the suite on SQLite, then what PostgreSQL could change on that with the client beside it, all real
+# The client waits for a server most of its time, so it runs beside. Chaos needs the cores for itself.
+test: $(DEV) $(AGENTS)  ## the suite on SQLite, what PostgreSQL could change on that with the client beside it, a minute of chaos
 	LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --ignore tests/chaos $(ARGS)
 	$(BIN)/python -m tests.together \
 	  "LANDED_TEST_DATABASE=postgresql $(BIN)/python -m pytest -n $(JOBS) --dist worksteal --only-database --ignore tests/chaos $(ARGS)" \
 	  "cd client && .venv/bin/python -m pytest"
+	$(if $(ARGS),,$(BIN)/python -m pytest -n 2 -rP tests/chaos)
 
 test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it starts
 	cd client && .venv/bin/python -m pytest $(ARGS)

@@ -236,7 +236,7 @@ def _disputed(intent: Intent) -> bool:
     if intent.guard_waived:
         return False
     subjects.lock_family(intent.kind_id, intent.family)
-    return any(other.disputed for other in subjects.blocking(intent.kind_id, intent.subject, besides=intent.pk))
+    return subjects.any_disputed(intent.kind_id, intent.subject, besides=intent.pk)
 
 
 def _put_off(intent: Intent, why: str, now: datetime) -> None:

@@ -97,13 +97,10 @@ def record(
 def _replay(proposal: Proposal, agent: Agent, request_key: str | None) -> Recorded | None:
     if request_key is None:
         return None
-    intent = (
-        Intent.objects.select_related("kind", "policy", "agent", "downstream")
-        .filter(agent=agent, request_key=request_key)
-        .first()
-    )
-    if intent is None:
-        return None
+    asked = Intent.objects.filter(agent=agent, request_key=request_key)
+    if not asked.exists():
+        return None  # nearly always; whole rows of five tables cost far more to ask for, even if there is none
+    intent = asked.select_related("kind", "policy", "agent", "downstream").get()
     if intent.erased_at is not None:
         raise KeyReused(
             "What was asked for under this Idempotency-Key has been erased, so nobody can tell whether this is the "
@@ -302,20 +299,18 @@ def _look_alike(kind: Kind, shape: Shape, rules: Policy, now: datetime) -> Inten
     """The newest intent of the kind that was confirmed a short time ago on this subject for this amount."""
     if rules.look_alike_policy == LookAlikePolicy.ALLOW:
         return None
-    return (
-        Intent.objects.select_related("agent", "kind", "policy")
-        .filter(
-            kind=kind,
-            family=subjects.family_of(shape.subject),
-            subject=shape.subject,
-            amount_minor=shape.amount_minor,
-            currency=shape.currency,
-            status=Status.CONFIRMED,
-            settled_at__gt=now - timedelta(seconds=rules.look_alike_window_s),
-        )
-        .order_by("-settled_at")
-        .first()
+    alike = Intent.objects.filter(
+        kind=kind,
+        family=subjects.family_of(shape.subject),
+        subject=shape.subject,
+        amount_minor=shape.amount_minor,
+        currency=shape.currency,
+        status=Status.CONFIRMED,
+        settled_at__gt=now - timedelta(seconds=rules.look_alike_window_s),
     )
+    if not alike.exists():
+        return None
+    return alike.select_related("agent", "kind", "policy").order_by("-settled_at").first()
 
 
 def _holds(

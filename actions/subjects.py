@@ -4,7 +4,7 @@ import re
 from uuid import UUID
 
 from django.db import connection
-from django.db.models import Q
+from django.db.models import Q, QuerySet
 
 from actions import spelling
 from actions.models import Intent
@@ -81,13 +81,26 @@ def blocking(kind_id: int, subject: str, *, besides: UUID | None = None) -> list
     Those that hold the guard or may be sent without it (the waiver was for them, not for whatever comes next), those
     that may have been sent, guard or not, and disputed ones. Hold `lock_family` while acting on the answer.
     """
+    ids = _related(_open(kind_id, subject), subject, besides)
+    if not ids:
+        return []  # nearly always; whole rows of five tables cost far more to ask for, even if there is none
+    found = _open(kind_id, subject).filter(pk__in=ids)
+    return list(found.select_related("agent", "kind", "policy", "downstream").order_by("created_at", "id"))
+
+
+def any_disputed(kind_id: int, subject: str, *, besides: UUID) -> bool:
+    """Whether one of those that `blocking` returns is in question."""
+    return bool(_related(_open(kind_id, subject).filter(disputed=True), subject, besides))
+
+
+def _open(kind_id: int, subject: str) -> QuerySet[Intent]:
     guards = Q(guard_key__isnull=False) | Q(guard_waived=True)
     maybe_sent = Q(status__in=[Status.SUBMITTED, Status.UNKNOWN])
     open_ = (Q(status__in=sorted(UNSETTLED)) & guards) | maybe_sent | Q(disputed=True)
-    family = (
-        Intent.objects.select_related("agent", "kind", "policy", "downstream")
-        .filter(open_, kind_id=kind_id, family=family_of(subject))
-        .order_by("created_at", "id")
-    )
+    return Intent.objects.filter(open_, kind_id=kind_id, family=family_of(subject))
+
+
+def _related(family: QuerySet[Intent], subject: str, besides: UUID | None) -> list[UUID]:
     # Compared here, because LIKE folds case on SQLite.
-    return [found for found in family if found.pk != besides and related(found.subject, subject)]
+    found = family.values_list("pk", "subject")
+    return [pk for pk, theirs in found if pk != besides and related(theirs, subject)]

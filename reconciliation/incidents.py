@@ -63,10 +63,15 @@ def open_ones() -> QuerySet[Incident]:
 def sweep(now: datetime) -> int:
     """One pass: gathers cases under open incidents, has everything looked up after closed ones, and lets their
     cases go. Any number at once equals one."""
-    changed = sum(_gather(incident, now) for incident in open_ones().filter(downstream__isnull=False))
-    for incident in Incident.objects.filter(closed_at__isnull=False, rechecked_at=None, downstream__isnull=False):
-        changed += _look_again(incident, now)
+    changed = sum(_gather(incident, now) for incident in _all_of(open_ones().filter(downstream__isnull=False)))
+    over = Incident.objects.filter(closed_at__isnull=False, rechecked_at=None, downstream__isnull=False)
+    changed += sum(_look_again(incident, now) for incident in _all_of(over))
     return changed + _let_go(now) + _end_of_running(now)
+
+
+def _all_of(found: QuerySet[Incident]) -> list[Incident]:
+    # Every second, and nearly always there is none: to ask that is cheaper than to ask for whole rows.
+    return list(found) if found.exists() else []
 
 
 def _gather(incident: Incident, now: datetime) -> int:
@@ -116,14 +121,11 @@ def _let_go(now: datetime) -> int:
     """Cases whose incident is over and whose intent was looked at since, or can't be: people see them again."""
     looked = Check.objects.filter(intent=OuterRef("intent"), at__gt=OuterRef("incident__closed_at"))
     over = Q(intent__next_check_at=None) | Q(incident__closed_at__lt=now - _PATIENCE) | Exists(looked)
-    ids = list(
-        Review.objects.filter(
-            Q(due_at__lte=now) | (over & Q(incident__closed_at__isnull=False)), incident__isnull=False, closed_at=None
-        )
-        .order_by("pk")
-        .values_list("pk", flat=True)[:_BATCH]
-    )
-    return sum(_release(pk, now) for pk in ids)
+    held = Review.objects.filter(incident__isnull=False, closed_at=None).order_by("pk")
+    if not held.exists():
+        return 0
+    found = held.filter(Q(due_at__lte=now) | (over & Q(incident__closed_at__isnull=False)))
+    return sum(_release(pk, now) for pk in list(found.values_list("pk", flat=True)[:_BATCH]))
 
 
 def _release(review_id: int, now: datetime) -> bool:

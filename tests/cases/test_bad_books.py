@@ -78,6 +78,7 @@ def case(world: World, intent: Intent, reason: str) -> str:
     return text_of(client.get(f"/reviews/{review.pk}/"))
 
 
+@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize(
     ("status", "body", "says"),
@@ -140,6 +141,7 @@ def test_an_entry_without_an_id_that_both_questions_show_is_one(world: World, bo
     assert (world.read(intent).disputed, LedgerEntry.objects.count()) == (False, 1)
 
 
+@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("kind", ["chargeback_v2", None], ids=["a type that nobody knows", "no type"])
 def test_an_entry_of_an_unknown_type_is_neither_taken_for_ours_nor_for_nothing(
@@ -154,6 +156,7 @@ def test_an_entry_of_an_unknown_type_is_neither_taken_for_ours_nor_for_nothing(
     assert "re_1" in pages_of(intent)
 
 
+@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("amount", ["50.001", "5e1", "50,00", 50.001])
 def test_an_amount_with_too_many_decimals_is_not_rounded(world: World, book: Book, by: str, amount: Any) -> None:
@@ -170,6 +173,7 @@ def test_an_amount_with_too_many_decimals_is_not_rounded(world: World, book: Boo
     assert world.read(intent).status == Status.CONFIRMED
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("created", ["{:%Y-%m-%dT%H:%M:%S}", "{:%Y-%m-%d}", "{:%d.%m.%Y %H:%M}"])
 def test_a_date_without_a_zone_says_nothing_and_the_key_says_enough(world: World, book: Book, created: str) -> None:
     intent = asks(world, book, "key")
@@ -179,6 +183,7 @@ def test_a_date_without_a_zone_says_nothing_and_the_key_says_enough(world: World
     assert LedgerEntry.objects.get().booked_at is None
 
 
+@pytest.mark.either_database
 @pytest.mark.parametrize("created", ["{:%Y-%m-%dT%H:%M:%S}", "{:%Y-%m-%d}", "{:%d.%m.%Y %H:%M}"])
 def test_by_its_order_alone_a_date_without_a_zone_is_for_a_person(world: World, book: Book, created: str) -> None:
     intent = asks(world, book, "subject")
@@ -189,6 +194,7 @@ def test_by_its_order_alone_a_date_without_a_zone_is_for_a_person(world: World, 
     assert "re_1" in case(world, intent, "ambiguous")
 
 
+@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("currency", ["USD", "JPY", None])
 def test_the_same_number_in_another_currency_is_another_amount(
@@ -202,6 +208,7 @@ def test_the_same_number_in_another_currency_is_another_amount(
     assert "the currency" in case(world, intent, "mismatch" if by == "key" else "ambiguous")
 
 
+@pytest.mark.either_database
 @WAYS
 def test_a_currency_that_is_none_is_not_read(world: World, book: Book, by: str) -> None:
     intent = asks(world, book, by)

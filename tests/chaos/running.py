@@ -17,7 +17,7 @@ from tests.chaos.tally import Tally
 
 AWAY = (psycopg.Error, sqlite3.Error)
 # So many unsettled ones at once, and the agents wait: the load is what the machine can do.
-_MOST_HANGING = 400
+_MOST_HANGING = 200
 _LOOK_S = 0.5
 
 
