@@ -123,6 +123,11 @@ class Machine:
         )
         return done.returncode, (done.stdout + done.stderr).strip()[-4_000:]
 
+    def rest(self) -> None:
+        """Landed's own parts end, each after what it has in hand: what is read now stays as it is."""
+        mine = [part.process for name, part in self.parts.items() if name.split("-")[0] in ("web", "worker", "clock")]
+        children.stop([process for process in mine if process is not None], grace_s=20)
+
     def stop(self) -> None:
         running = [part.process for part in self.parts.values() if part.process]
         for process in running:

@@ -53,7 +53,7 @@ class _Run:
                     return looked - began
 
     def _missing(self) -> list[str]:
-        few = len(self.agents.book.attempted) < self.wanted.at_least
+        few = sum(bool(one.told) for one in self.agents.book.attempted) < self.wanted.at_least
         return [kind for kind, many in self.counted().items() if not many] + (["intents"] if few else [])
 
     def _hold_back(self) -> None:
@@ -104,6 +104,7 @@ def run(wanted: Plan, *, keep: bool = False) -> int:
 
 
 def _judge(ran: _Run, noise: float, rest: float) -> int:
+    ran.machine.rest()
     found = books.read(ran.machine)
     _tell_load(ran, found, noise, rest)
     failed = _tell_faults(ran)
