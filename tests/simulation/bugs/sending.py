@@ -37,7 +37,7 @@ BUGS = (
                 "if to is Status.UNKNOWN:",
                 'if to is Status.UNKNOWN:\n        changes["guard_key"] = None',
             ),
-            Change("actions.subjects:blocking", " | maybe_sent", ""),
+            Change("actions.subjects:_open", " | maybe_sent", ""),
         ),
     ),
     Bug(
