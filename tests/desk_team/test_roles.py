@@ -20,7 +20,7 @@ from reconciliation.urls import urlpatterns
 from tests import factories
 from tests.pages.cases import make_case
 
-pytestmark = pytest.mark.django_db
+pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
 
 OPEN = {"login", "logout"}
 # What is somebody's own, and decides nothing: everybody at the desk keeps it.
@@ -90,7 +90,6 @@ def make_desk() -> Desk:
     return Desk(Review.objects.get(pk=review.pk), values)
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("who", WHO)
 @pytest.mark.usefixtures("groups")
 def test_every_address_says_who_may_read_it(who: str) -> None:
