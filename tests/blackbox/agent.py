@@ -44,6 +44,17 @@ class Agent:
         found: dict[str, Any] = reply.json()
         return found
 
+    def steps(self, intent_id: str) -> list[tuple[str, str]]:
+        """Where it went, and who moved it. A worker that came too late to send a byte says so and tries again: that
+        is left out, how busy the machine is decides it."""
+        found: list[tuple[str, str]] = []
+        for step in self.history(intent_id)["transitions"]:
+            if (step["from"], step["to"]) == ("submitted", "recorded"):
+                found.pop()
+            else:
+                found.append((step["to"], step["actor"]))
+        return found
+
     def wait(
         self, intent_id: str, statuses: Iterable[str] = SETTLED, *, review: bool = False, within_s: float = 40
     ) -> dict[str, Any]:

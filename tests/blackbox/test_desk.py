@@ -91,7 +91,7 @@ def test_above_the_limit_a_reviewer_confirms_what_the_ledger_shows(agent: Agent,
     found = agent.read(intent_id)
     assert (found["status"], found["settled_by"], found["settled_amount"]) == ("confirmed", "decision", "640.00")
     assert found["external_id"] == agent.booked(order)[0]["id"]
-    steps = [(step["to"], step["actor"]) for step in agent.history(intent_id)["transitions"]]
+    steps = agent.steps(intent_id)
     assert steps[-1] == ("confirmed", "person")
     assert len(agent.posts(order)) == 1
 

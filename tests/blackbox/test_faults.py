@@ -44,8 +44,7 @@ def test_booked_without_a_usable_answer_is_unknown_blocks_and_is_found_in_the_le
     (post,) = agent.posts(order)
     assert (found["status"], found["settled_by"], found["external_id"]) == ("confirmed", "ledger", entry["id"])
     assert post["idempotency_key"] == found["idempotency_key"]
-    steps = [(step["to"], step["actor"]) for step in agent.history(intent_id)["transitions"]]
-    assert steps == [
+    assert agent.steps(intent_id) == [
         ("recorded", "agent"),
         ("submitted", "machine"),
         ("unknown", "machine"),
