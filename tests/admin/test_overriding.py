@@ -15,7 +15,7 @@ from reconciliation.reviews import overriding
 from tests.admin.conftest import browser_of
 from tests.factories import make_intent, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def settle(intent: Intent, to: Status) -> Intent:

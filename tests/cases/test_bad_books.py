@@ -78,7 +78,6 @@ def case(world: World, intent: Intent, reason: str) -> str:
     return text_of(client.get(f"/reviews/{review.pk}/"))
 
 
-@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize(
     ("status", "body", "says"),

@@ -33,7 +33,6 @@ SELECT d.id FROM reconciliation_decision d
 WHERE d.takes_effect_at IS NOT NULL AND d.choice NOT IN ('effect', 'undo', 'void')
     AND NOT EXISTS (SELECT 1 FROM reconciliation_decision o WHERE o.about_id = d.id)
 """
-# Looks that are due or under way for what is not settled, or may contradict what is: but for those far ahead.
 _INTENTS = """
 SELECT i.*, a.name AS agent, k.name AS kind, d.name AS downstream,
     EXISTS (SELECT 1 FROM reconciliation_review r WHERE r.intent_id = i.id AND r.closed_at IS NULL) AS in_review

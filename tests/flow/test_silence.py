@@ -69,7 +69,6 @@ def somebody_will_look(intent: Intent) -> bool:
     return planned or Review.objects.filter(intent=intent, closed_at=None, due_at__isnull=False).exists()
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(("look_up", "replay", "executor"), POLICIES)
 def test_whoever_makes_it_unknown_somebody_will_look_and_if_nobody_does_a_person_is_asked(
     world: World, look_up: str, replay: str, executor: str

@@ -15,7 +15,7 @@ from config.throttling import client_address
 from tests.factories import make_person
 from tests.pages.cases import log_in, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 PASSWORD = "correct horse 1"
 LOGINS = ["/login/", "/admin/login/"]
 
