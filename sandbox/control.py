@@ -68,6 +68,16 @@ def get_faults(service: Service, request: Request) -> Answer:
     return Answer(json_response(200, {"data": data, "valid": {fault.name: fault.about for fault in FAULTS.values()}}))
 
 
+def delete_faults(service: Service, request: Request) -> Answer:
+    """Take back what was ordered for one order and is not used up yet; 200 with how many orderings that were."""
+    order = _only_order(request)
+    if order is None:
+        raise Refused(422, "missing_field", "name the order whose faults are to go: ?order=…")
+    with service.store.transaction() as db:
+        gone = fault_queue.take_back(db, order)
+    return Answer(json_response(200, {"order": order, "taken_back": gone}))
+
+
 def post_config(service: Service, request: Request) -> Answer:
     """Change the settings given; 200 with all of them."""
     content = validation.parse_object(request.body)

@@ -40,6 +40,11 @@ def use_fault(db: sqlite3.Connection, ordered: OrderedFault) -> None:
     db.execute("DELETE FROM faults WHERE seq = ? AND times_left <= 0", (ordered.seq,))
 
 
+def take_back(db: sqlite3.Connection, order: str) -> int:
+    """Forget what the order still waits for; returns how many orderings that were."""
+    return db.execute("DELETE FROM faults WHERE order_ref = ?", (order,)).rowcount
+
+
 def list_faults(db: sqlite3.Connection) -> list[dict[str, object]]:
     rows = db.execute("SELECT order_ref, name, seconds, times_left FROM faults ORDER BY seq")
     return [

@@ -37,6 +37,7 @@ ROUTES: tuple[tuple[str, str, Handler], ...] = (
     ("GET", r"/v1/ledger", ledger.get_ledger),
     ("POST", r"/_control/faults", control.post_fault),
     ("GET", r"/_control/faults", control.get_faults),
+    ("DELETE", r"/_control/faults", control.delete_faults),
     ("POST", r"/_control/config", control.post_config),
     ("GET", r"/_control/config", control.get_config),
     ("GET", r"/_control/requests", control.get_requests),

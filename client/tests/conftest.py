@@ -17,6 +17,7 @@ class World(Protocol):
 
     def new_subject(self) -> str: ...
     def lose_the_downstreams_answer(self, subject: str) -> None: ...
+    def open_the_books(self, subject: str) -> None: ...
     def let_the_downstream_refuse(self, subject: str) -> None: ...
     def sendings(self, subject: str) -> int: ...
     def approve(self, intent: Intent) -> None: ...
@@ -36,6 +37,9 @@ class FakeWorld:
 
     def lose_the_downstreams_answer(self, subject: str) -> None:
         self.fake.script(subject, "unknown", "confirmed", every=3)
+
+    def open_the_books(self, subject: str) -> None:
+        """The fake's script goes on by itself."""
 
     def let_the_downstream_refuse(self, subject: str) -> None:
         self.fake.script(subject, "failed")
@@ -64,6 +68,11 @@ class RealWorld:
 
     def lose_the_downstreams_answer(self, subject: str) -> None:
         self.faults.lose_response(subject)
+        # However long the test takes on the way: what is unknown stays so until the books are opened.
+        self.faults.blind(subject, times=1_000)
+
+    def open_the_books(self, subject: str) -> None:
+        self.faults.over(subject)
 
     def let_the_downstream_refuse(self, subject: str) -> None:
         self.faults.refused(subject)

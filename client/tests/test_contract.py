@@ -59,6 +59,7 @@ def test_a_lost_response_is_unknown_and_blocks_and_is_confirmed_in_the_end(world
     assert (refused.value.intent_id, refused.value.next_step, refused.value.same_payload) == (first.id, "wait", True)
     assert refused.value.ask_again_at is not None
     assert refused.value.retryable is False
+    world.open_the_books(subject)
     assert world.landed.actions.wait(first.id, timeout=30).outcome == "confirmed"
     assert world.sendings(subject) == 1
 
@@ -97,6 +98,7 @@ def test_time_that_runs_out_raises_a_name_that_nobody_takes_for_a_failure(world:
     assert not any(word in str(raised.value).lower() for word in FORBIDDEN_WORDS)
     assert raised.value.intent is not None
     assert raised.value.request_key == raised.value.intent.request_key
+    world.open_the_books(subject)
     assert world.landed.actions.result(raised.value.intent.id, timeout=30).outcome == "confirmed"
 
 

@@ -206,13 +206,15 @@ def test_a_cancelled_task_still_says_that_it_does_not_know() -> None:
 
     async def run() -> None:
         async with fake.async_client() as client:
+            begun = asyncio.Event()
 
             @guarded(client, subject="order-1", **FIELDS)
             async def pay() -> None:
+                begun.set()
                 await asyncio.sleep(60)
 
             task = asyncio.create_task(pay())
-            await asyncio.sleep(0.05)
+            await asyncio.wait_for(begun.wait(), 20)
             task.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await task

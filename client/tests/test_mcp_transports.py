@@ -94,6 +94,8 @@ async def test_a_lost_response_is_unknown_then_refused_then_confirmed_and_booked
 ) -> None:
     order = landed_faults.new_order("mcp")
     landed_faults.lose_response(order)
+    # However long the repetitions take: nobody finds the booking before they have all been made.
+    landed_faults.blind(order, times=1_000)
     refund = {"kind": "refund", "subject": order, "amount": "12.50", "currency": "EUR", "wait_s": 0}
     async with transport(landed_server, mode) as client:
         results = [await call(client, "propose_action", refund)]
@@ -108,7 +110,6 @@ async def test_a_lost_response_is_unknown_then_refused_then_confirmed_and_booked
             results.append(await call(client, "propose_action", refund | {"request_key": f"k-{number}"}))
             assert structured(results[-1])["result"] == "unsettled_duplicate"
 
-        # All at once, because the books are looked into two seconds later.
         async with anyio.create_task_group() as group:
             for number in range(10):
                 group.start_soon(repeat, number)
@@ -117,6 +118,7 @@ async def test_a_lost_response_is_unknown_then_refused_then_confirmed_and_booked
             assert not FORBIDDEN.search(result.content[0].text)  # type: ignore[union-attr]
         listed = await answer(client, "list_unsettled", {"subject": order})
         assert [one["id"] for one in listed["actions"]] == [action]
+        landed_faults.over(order)
         last = await answer(client, "wait_for_action", {"intent_id": action, "wait_s": 30})
         assert last["intent"]["outcome"] == "confirmed"
         # The demo's kind allows look-alikes: what keeps this from being a second refund is the key alone.
@@ -141,15 +143,21 @@ async def test_a_host_that_disconnects_leaves_its_proposal_on_record(mode: Any) 
     fake = FakeLanded()
     slow = Slow(fake)
     async with serving(app_of(build(slow.connect), host="127.0.0.1", key=None)) as url:
-        with anyio.move_on_after(0.3):
+
+        async def propose() -> None:
             async with Client(url, mode=mode) as client:
                 await call(client, "propose_action", REFUND)
-        assert slow.arrived.is_set()
+
+        with anyio.fail_after(20):
+            async with anyio.create_task_group() as group:
+                group.start_soon(propose)
+                await slow.arrived.wait()
+                group.cancel_scope.cancel()
         # Until the server has seen that nobody is there any more.
         await anyio.sleep(0.2)
         assert fake.intents() == []
         slow.go.set()
-        with anyio.fail_after(5):
+        with anyio.fail_after(20):
             while not fake.intents():
                 await anyio.sleep(0.01)
         async with Client(url, mode=mode) as client:

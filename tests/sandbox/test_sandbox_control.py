@@ -52,6 +52,24 @@ def test_ordered_faults_are_listed_until_used_up(sandbox: Sandbox, order: str) -
     assert waiting() == []
 
 
+def test_faults_taken_back_hit_nobody_and_those_of_other_orders_stay(sandbox: Sandbox, order: str) -> None:
+    other = f"{order}-other"
+    sandbox.order_fault(order, "reject_422", times=2)
+    sandbox.order_fault(order, "ledger_error", times=1_000)
+    sandbox.order_fault(other, "reject_422")
+    assert sandbox.call("DELETE", f"/_control/faults?order={order}").json == {"order": order, "taken_back": 2}
+    assert sandbox.refund(order).status == 201
+    assert sandbox.refund(other).status == 422
+    assert sandbox.call("DELETE", f"/_control/faults?order={order}").json["taken_back"] == 0
+
+
+def test_faults_are_taken_back_by_order_only(sandbox: Sandbox, order: str) -> None:
+    sandbox.order_fault(order, "reject_422")
+    reply = sandbox.call("DELETE", "/_control/faults")
+    assert (reply.status, reply.json["error"]["code"]) == (422, "missing_field")
+    assert sandbox.refund(order).status == 422
+
+
 def test_config_changes_only_what_is_given(own_sandbox: Sandbox) -> None:
     own_sandbox.configure(ledger_lag_s=2.5)
     own_sandbox.configure(page_size=7)

@@ -78,6 +78,10 @@ class Faults:
         """The ledger can't be read, so what is unknown stays so for longer."""
         self.order(order, "ledger_error", times=times)
 
+    def over(self, order: str) -> None:
+        """Takes back every fault that the order still waits for."""
+        self._http.delete("/_control/faults", params={"order": order}).raise_for_status()
+
     # --- what really happened
 
     def posts(self, order: str) -> list[dict[str, Any]]:
