@@ -10,7 +10,7 @@ AGENTS := $(CLIENT)/.dev.stamp
 JOBS   ?= $(shell expr $$(nproc 2>/dev/null || echo 2) + 1)
 
 .DEFAULT_GOAL := help
-.PHONY: help setup demo test test-client simulate mutants chaos check bench bench-history docs screenshots lock clean
+.PHONY: help setup demo test test-client simulate mutants choose chaos check bench bench-history docs screenshots lock clean
 
 help:            ## what there is
 	@grep -hE '^[a-z-]+: .*## ' $(MAKEFILE_LIST) | sed -E 's/:[^#]*## /\t/' | expand -t 14
@@ -22,19 +22,20 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # --require-hashes: what is installed is what was locked, whatever registry served it.
+# --no-compile: Python compiles the modules that are imported, which are a small part, when they are first imported.
 $(RUN): requirements/run.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/run.txt
 	@touch $@
 
 # All that runs it is in the other file as well, at the same versions: one installation is enough.
 $(DEV): requirements/dev.txt requirements/run.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/dev.txt
 	@touch $(RUN) $@
 
 # The client knows nothing of Django, so it is tested where there is none.
 $(AGENTS): client/requirements.txt client/pyproject.toml
 	test -x $(CLIENT)/bin/python || $(PYTHON) -m venv $(CLIENT)
-	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --require-hashes -r client/requirements.txt
+	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r client/requirements.txt
 	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e client
 	@touch $@
 
@@ -57,6 +58,13 @@ test-client: $(RUN) $(AGENTS)  ## the client alone, against a demo that it start
 
 simulate: $(DEV) ## many seeds of the simulation (SEEDS=100000); the first that breaks an invariant is shown step by step
 	$(BIN)/python -m tests.simulation $(or $(SEEDS),1000) $(ARGS)
+
+# Everything runs on SQLite, so that is where it is noted what each test meets.
+choose: $(DEV)   ## tests/one_database.txt: which tests PostgreSQL need not run again
+	notes=$$(mktemp -d) && trap 'rm -rf "$$notes"' EXIT && \
+	LANDED_STATEMENTS=$$notes LANDED_TEST_DATABASE=sqlite $(BIN)/python -m pytest -p tests.statements \
+	  -n $(JOBS) --dist worksteal --ignore tests/chaos --ignore tests/simulation $(ARGS) && \
+	$(BIN)/python -m tests.statements $$notes
 
 mutants: $(DEV)  ## deliberate bugs, and after how many seeds the simulation finds each (some minutes)
 	$(BIN)/python -m tests.simulation.bugs $(ARGS)

@@ -81,8 +81,8 @@ def start_demo(data: Path, *arguments: str, database_url: str | None = None, wit
     env = {name: value for name, value in os.environ.items() if name not in ours}
     # What is decided takes effect at once, or every test that decides would wait for the time to undo it.
     env.setdefault("LANDED_UNDO_S", "0")
-    # A demo for people looks twice as often; what tests wait for may take half a second longer, all the time costs.
-    env.setdefault("LANDED_CLOCK_S", "1")
+    # A demo for people looks more often; what tests wait for may take a second longer, and all the time it costs.
+    env.setdefault("LANDED_CLOCK_S", "2")
     if database_url:
         env["DATABASE_URL"] = database_url
     log = (data / "stderr.log").open("wb")

@@ -23,6 +23,8 @@ from tests import template
 from tests.demo import SERVERS, stop_shared_demo
 from tests.servers import PostgreSQL, Redis, memory_folder
 
+ONE_DATABASE = Path(__file__).parent / "one_database.txt"
+
 _started: list[PostgreSQL | Redis] = []
 _folders: list[Path] = []
 _migrating: list["subprocess.Popen[bytes]"] = []
@@ -59,7 +61,7 @@ def pytest_unconfigure() -> None:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    config.addinivalue_line("markers", "either_database: it looks the same on both, so one of them is enough")
+    config.addinivalue_line("markers", "either_database: the database is not the point, so one of them is enough")
     config.addinivalue_line("markers", "alone: no other test may use the shared demo meanwhile")
 
 
@@ -71,7 +73,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption(
         "--only-database",
         action="store_true",
-        help="leave out what reaches no database, and what opens a browser: `make test` has run it on the other one",
+        help="leave out what reaches no database, what opens a browser, and what tests/one_database.txt names:"
+        " `make test` has run it on the other one",
     )
 
 
@@ -82,10 +85,25 @@ _REACHES = frozenset({"db", "transactional_db", "database_url", "demo", "live", 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     if not config.getoption("--only-database"):
         return
-    again = [item for item in items if _reaches_database(item) and not _opens_a_browser(item)]
+    enough = on_one_database()
+    again = [item for item in items if asks_a_database(item) and function_of(item.nodeid) not in enough]
     if left_out := [item for item in items if item not in set(again)]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = again
+
+
+def on_one_database() -> frozenset[str]:
+    """Functions that one database is enough for; see tests/statements.py."""
+    return frozenset(line for line in ONE_DATABASE.read_text().splitlines() if not line.startswith("#"))
+
+
+def function_of(nodeid: str) -> str:
+    return nodeid.partition("[")[0]
+
+
+def asks_a_database(item: pytest.Item) -> bool:
+    """Whether the other one might answer differently."""
+    return _reaches_database(item) and not _opens_a_browser(item)
 
 
 def _reaches_database(item: pytest.Item) -> bool:

@@ -13,7 +13,7 @@ from actions.models import Agent, Token
 from tests.admin.conftest import errors, form_of, save, url
 from tests.factories import make_agent, make_kind
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_the_built_in_agent_keeps_its_name(page: Client) -> None:

@@ -29,7 +29,7 @@ from reconciliation.models import (
 from tests.admin.conftest import browser_of
 from tests.factories import make_agent, make_intent, make_kind, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 EDITED = {Downstream, Kind, Agent, Token, Endpoint, User, Group}
 NASTY = "<script>alert(1)</script>\u202egnp\u200b"

@@ -11,7 +11,7 @@ from actions.statuses import Actor, Status
 from tests.admin.conftest import browser_of
 from tests.factories import make_intent, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def columns(intent: Intent) -> dict[str, object]:

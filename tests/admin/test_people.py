@@ -9,7 +9,7 @@ from actions.errors import Invalid
 from actions.services import application
 from tests import factories
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def keeper() -> Client:

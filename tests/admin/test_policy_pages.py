@@ -12,7 +12,7 @@ from actions.statuses import Actor, Status
 from tests.admin.conftest import browser_of, errors, form_of, save, url
 from tests.factories import make_downstream, make_intent, make_kind, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -11,7 +11,7 @@ from django.urls import URLPattern
 from tests.admin.conftest import browser_of
 from tests.factories import make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def _patterns() -> list[URLPattern]:

@@ -11,7 +11,7 @@ from actions.models import Intent, Stop
 from tests.admin.conftest import browser_of, url
 from tests.factories import make_intent, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 LIST = "/admin/actions/stop/"
 

@@ -15,7 +15,7 @@ from actions.errors import Invalid
 from actions.models import Agent, Token
 from tests.factories import make_agent
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

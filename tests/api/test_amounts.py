@@ -9,8 +9,6 @@ from actions.errors import Invalid
 from actions.models import Intent
 from tests.api.calling import Api, fields_of
 
-pytestmark = pytest.mark.either_database
-
 OTHERS = '"kind":"refund","subject":"order-1","currency":"EUR"'
 
 

@@ -9,7 +9,7 @@ from actions.models import Intent
 from tests.api.calling import Api, make_api, new_key, problem
 from tests.factories import make_token
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(

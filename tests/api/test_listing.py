@@ -135,7 +135,6 @@ def test_updated_after_leaves_out_what_was_seen(api: Api) -> None:
     assert len(answer.json()["data"]) == 1
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "query",
     [

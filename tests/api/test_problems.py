@@ -15,7 +15,7 @@ from actions.api import problems
 from actions.errors import LandedError
 from tests.api.calling import Api, problem
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

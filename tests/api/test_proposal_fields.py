@@ -11,7 +11,7 @@ from tests.api.calling import Api, fields_of, make_api
 from tests.api.test_proposing import confirm
 from tests.factories import make_kind
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(

@@ -238,7 +238,6 @@ def test_secrets_in_an_answer_are_masked(trusted: Api) -> None:
     assert "4242 4242 4242 4242" not in text
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("fields", "wrong"),
     [

@@ -106,7 +106,6 @@ def test_without_a_key_nothing_is_recorded(api: Api) -> None:
     problem(api.propose_raw(b'{"kind": "refund"}', Idempotency_Key=None), 400, "missing_idempotency_key")
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "text",
     [

@@ -174,7 +174,6 @@ def test_payee_and_customer_have_one_spelling(api: Api, written: Any, kept: str)
     assert intent.params_data["customer"] == written, "what is sent stays as the agent wrote it"
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     "written",
     ["c-5\u200b", "c\u202e-5", "c\n5", "c\t5", "c\u00ad5", "c\ufe0f5", "x" * 201, True, ["c-5"], {"id": "c-5"}],

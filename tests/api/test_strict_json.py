@@ -7,7 +7,7 @@ import pytest
 from actions.models import Intent
 from tests.api.calling import Api, new_key, problem
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.mark.parametrize(

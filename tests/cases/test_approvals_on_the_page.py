@@ -11,7 +11,7 @@ from reconciliation.models import Decision, Review
 from tests.api.calling import Api, make_api
 from tests.pages.cases import hidden_of, log_in, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 @pytest.fixture

@@ -140,7 +140,6 @@ def test_an_entry_without_an_id_that_both_questions_show_is_one(world: World, bo
     assert (world.read(intent).disputed, LedgerEntry.objects.count()) == (False, 1)
 
 
-@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("kind", ["chargeback_v2", None], ids=["a type that nobody knows", "no type"])
 def test_an_entry_of_an_unknown_type_is_neither_taken_for_ours_nor_for_nothing(
@@ -155,7 +154,6 @@ def test_an_entry_of_an_unknown_type_is_neither_taken_for_ours_nor_for_nothing(
     assert "re_1" in pages_of(intent)
 
 
-@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("amount", ["50.001", "5e1", "50,00", 50.001])
 def test_an_amount_with_too_many_decimals_is_not_rounded(world: World, book: Book, by: str, amount: Any) -> None:
@@ -172,7 +170,6 @@ def test_an_amount_with_too_many_decimals_is_not_rounded(world: World, book: Boo
     assert world.read(intent).status == Status.CONFIRMED
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("created", ["{:%Y-%m-%dT%H:%M:%S}", "{:%Y-%m-%d}", "{:%d.%m.%Y %H:%M}"])
 def test_a_date_without_a_zone_says_nothing_and_the_key_says_enough(world: World, book: Book, created: str) -> None:
     intent = asks(world, book, "key")
@@ -182,7 +179,6 @@ def test_a_date_without_a_zone_says_nothing_and_the_key_says_enough(world: World
     assert LedgerEntry.objects.get().booked_at is None
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("created", ["{:%Y-%m-%dT%H:%M:%S}", "{:%Y-%m-%d}", "{:%d.%m.%Y %H:%M}"])
 def test_by_its_order_alone_a_date_without_a_zone_is_for_a_person(world: World, book: Book, created: str) -> None:
     intent = asks(world, book, "subject")
@@ -193,7 +189,6 @@ def test_by_its_order_alone_a_date_without_a_zone_is_for_a_person(world: World, 
     assert "re_1" in case(world, intent, "ambiguous")
 
 
-@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("currency", ["USD", "JPY", None])
 def test_the_same_number_in_another_currency_is_another_amount(
@@ -207,7 +202,6 @@ def test_the_same_number_in_another_currency_is_another_amount(
     assert "the currency" in case(world, intent, "mismatch" if by == "key" else "ambiguous")
 
 
-@pytest.mark.either_database
 @WAYS
 def test_a_currency_that_is_none_is_not_read(world: World, book: Book, by: str) -> None:
     intent = asks(world, book, by)
@@ -255,7 +249,6 @@ def test_of_10_000_entries_for_one_order_ours_is_found_although_it_is_the_last(
     assert intent.evidence.filter(kind="page").count() == 100
 
 
-@pytest.mark.either_database
 def test_of_10_000_entries_without_keys_that_all_fit_none_is_taken_and_a_person_can_read_the_case(
     world: World, book: Book
 ) -> None:
@@ -270,7 +263,6 @@ def test_of_10_000_entries_without_keys_that_all_fit_none_is_taken_and_a_person_
     assert len(text) < 500_000, "nobody reads all of them"
 
 
-@pytest.mark.either_database
 @WAYS
 @pytest.mark.parametrize("page_size", [1, 40])
 def test_of_more_entries_than_one_look_takes_the_rest_may_hold_ours(

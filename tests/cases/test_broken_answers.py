@@ -15,8 +15,6 @@ from tests import factories
 from tests.flow.world import World
 from tests.transport.peers import Peer, answer, breaks_encryption, replies, silent, trickles
 
-pytestmark = pytest.mark.either_database
-
 
 def sent_to(
     world: World, peer: Peer, *, scheme: str = "http", connect_timeout_ms: int = 3_000

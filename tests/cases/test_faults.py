@@ -60,7 +60,6 @@ def test_every_fault_has_its_story() -> None:
     assert set(STORIES) == set(FAULTS)
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("fault", sorted(set(STORIES) - _APART))
 def test_after_one_post_it_is_as_unsure_as_it_must_be_and_ends_as_the_books_say(world: World, fault: str) -> None:
     story = STORIES[fault]

@@ -5,7 +5,7 @@ import pytest
 from actions.models import Intent
 from tests.api.calling import Api, make_api
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 # What is written, in JSON → what the refusal's sentence says of it.
 AMOUNTS = {

@@ -104,7 +104,6 @@ def test_somebody_who_writes_between_reading_and_updating_makes_it_stale(monkeyp
     assert Transition.objects.filter(intent=intent).count() == 1
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("pair", sorted(RIGHT))
 @pytest.mark.parametrize("actor", ACTORS)
 def test_a_role_that_the_table_does_not_name_is_refused(pair: tuple[str, str], actor: str) -> None:

@@ -11,8 +11,6 @@ from tests.desk.steps import log_in, lost_answer, press, read, text_of
 from tests.flow.world import World
 from tests.pages.cases import make_case
 
-pytestmark = pytest.mark.either_database
-
 
 def prefer(person: Any, likes: AfterDeciding) -> None:
     Preferences.objects.create(person=person, after_deciding=likes)

@@ -7,7 +7,7 @@ from reconciliation.models import Preferences
 from reconciliation.reviews import preferences
 from tests.pages.cases import log_in, make_case, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 CHOSEN = {
     "time_zone": "Europe/Berlin",

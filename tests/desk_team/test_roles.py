@@ -20,7 +20,7 @@ from reconciliation.urls import urlpatterns
 from tests import factories
 from tests.pages.cases import make_case
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 OPEN = {"login", "logout"}
 # What is somebody's own, and decides nothing: everybody at the desk keeps it.

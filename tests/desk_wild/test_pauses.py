@@ -153,7 +153,6 @@ def test_a_reviewer_is_told_who_may() -> None:
     assert "Only supervisors pause things and let them go on, so nothing was changed." in main_of(response)
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("wrong", "status", "words"),
     [

@@ -16,8 +16,6 @@ from tests.events.receiving import Receiver, receiving
 from tests.events.test_delivering import tell
 from tests.factories import make_agent
 
-pytestmark = pytest.mark.either_database
-
 PRIVATE = [
     "127.0.0.1",
     "127.1",

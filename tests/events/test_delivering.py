@@ -152,7 +152,6 @@ def test_a_receiver_that_is_gone_is_switched_off_until_a_person_switches_it_on(
         ("Wed, 21 Oct 2015 07:28:00 +99999999999999", None),
     ],
 )
-@pytest.mark.either_database
 def test_patience_that_a_receiver_asks_for_is_read_and_capped(text: str, seconds: int | None) -> None:
     found = schedule.retry_after({"retry-after": text}, times.now())
     assert found == (None if seconds is None else timedelta(seconds=seconds))

@@ -12,7 +12,7 @@ from tests.events.receiving import Receiver
 from tests.events.test_delivering import tell
 from tests.factories import make_agent
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 TEXT = Path("docs/events.md").read_text()
 

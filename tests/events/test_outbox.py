@@ -85,7 +85,6 @@ def test_a_rejected_proposal_is_decided_and_settled() -> None:
     assert types_of(intent) == ["intent.held", "review.opened", "intent.settled", "review.decided"]
 
 
-@pytest.mark.either_database
 def test_every_transition_of_the_table_has_a_type() -> None:
     for from_, to in TRANSITIONS:
         corrects = from_ is not None and from_ in (Status.CONFIRMED, Status.FAILED)

@@ -14,7 +14,7 @@ from tests.events.receiving import Receiver
 from tests.events.test_delivering import tell
 from tests.factories import make_agent, make_person
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 LIST = "/admin/actions/endpoint/"
 

@@ -37,7 +37,6 @@ def test_a_lost_response_is_unknown_and_then_found_in_the_ledger(world: World) -
     assert [t.to_status for t in intent.transitions.all()] == ["recorded", "submitted", "unknown", "confirmed"]
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("fault", "status", "effects"),
     [

@@ -11,7 +11,7 @@ from tests.factories import make_agent, make_kind, make_person
 from tests.limits.limiting import amounts
 
 __all__ = ["page", "person"]
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 CELLS = ("kind", "currency", "per_action", "per_day", "per_subject_day", "open")
 

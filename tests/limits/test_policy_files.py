@@ -6,7 +6,7 @@ from actions.models import Agent
 from tests.policy_files.conftest import Apply, apply, blocks, example
 
 __all__ = ["apply"]
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 (LIMITS,) = (f"\n{text}" for text in blocks("limits.md", "toml"))
 STORED = {

@@ -9,7 +9,7 @@ from tests.browsing import DESKTOP, PHONE, find_barriers, let_in
 from tests.flow.world import World
 from tests.pages.samples import NOT_PAGES, SAMPLES, names_that_answer_get
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 # Of all that axe looks at only this depends on the colours.
 COLOURS = ["color-contrast", "link-in-text-block"]

@@ -17,7 +17,7 @@ from reconciliation.reviews import claiming, commenting
 from tests import factories
 from tests.pages.cases import log_in, make_case, make_held, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def rows() -> str:

@@ -15,7 +15,7 @@ from tests import factories
 from tests.pages import histories
 from tests.pages.cases import log_in, make_case, make_held, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def page_of(path: str) -> Any:

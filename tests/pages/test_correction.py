@@ -12,7 +12,7 @@ from tests.ledger.books import confirmed
 from tests.ledger.test_correcting import settled_by
 from tests.pages.cases import log_in, make_unknown, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def make_kind() -> Kind:

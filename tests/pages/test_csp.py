@@ -11,7 +11,7 @@ from tests.pages.cases import make_held
 from tests.pages.samples import SAMPLES
 from tests.pages.test_deciding_page import high_value
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 
 @pytest.fixture

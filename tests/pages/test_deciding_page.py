@@ -11,9 +11,6 @@ from tests import factories
 from tests.flow.world import World
 from tests.pages.cases import hidden_of, log_in, make_held, text_of
 
-pytestmark = pytest.mark.either_database
-
-
 NOTE = "The customer sent us a <b>statement</b>."
 
 

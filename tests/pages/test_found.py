@@ -263,7 +263,6 @@ def test_a_time_that_no_calendar_holds_is_refused_beside_its_field(at: str, zone
     assert "There is no such time." in text_of(answer)
 
 
-@pytest.mark.either_database
 @pytest.mark.django_db
 @pytest.mark.parametrize("at", ["0001-01-01T00:00:00+14:00", "9999-12-31T23:59:59-14:00"])
 def test_a_cursor_that_no_calendar_holds_shows_the_first_page(at: str) -> None:

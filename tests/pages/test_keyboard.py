@@ -12,7 +12,7 @@ from tests.flow.world import World
 from tests.pages.cases import make_held
 from tests.pages.test_deciding_page import high_value
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 # All that a keyboard has, without what the browser itself acts on.
 EVERY_KEY = [*"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789.,;-+*#!", "Delete", "F2", "Insert"]

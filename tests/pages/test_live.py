@@ -10,7 +10,7 @@ from tests.flow.world import World
 from tests.pages.cases import make_held
 from tests.pages.test_deciding_page import high_value
 
-pytestmark = [pytest.mark.django_db(transaction=True), pytest.mark.either_database]
+pytestmark = pytest.mark.django_db(transaction=True)
 
 POLL_S = 10
 

@@ -6,7 +6,7 @@ from django.test import Client
 from tests.factories import make_person
 from tests.pages.cases import log_in, make_case, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def test_whoever_is_not_logged_in_is_led_to_the_login_and_back() -> None:

@@ -122,7 +122,6 @@ def test_pages_follow_each_other_without_gap_or_repetition(monkeypatch: pytest.M
     assert seen == [f"order-{number}" for number in range(8)]
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("after", ["x", "W10", "WzEsIm5vdCBhIHRpbWUiLDFd", "é", "bnVsbA", "WzEsMiwzXQ"])
 def test_a_cursor_that_is_none_shows_the_first_page(after: str) -> None:
     make_case(subject="order-1")

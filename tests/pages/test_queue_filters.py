@@ -65,7 +65,6 @@ def test_age_counts_from_when_the_outcome_became_open(client: Client) -> None:
     assert new.closed_at is None
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize(
     ("asked", "said"),
     [

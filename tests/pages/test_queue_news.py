@@ -14,7 +14,7 @@ from tests import factories
 from tests.pages.cases import log_in, make_case, make_held, text_of
 from tests.pages.test_queue_tabs import put, put_aside, vote
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def ask(client: Client, page: Any) -> Any:

@@ -144,7 +144,6 @@ BAD = [
 ]  # fmt: skip
 
 
-@pytest.mark.either_database
 @pytest.mark.parametrize("after", BAD, ids=range(len(BAD)))
 def test_a_cursor_that_is_none_shows_the_first_page(after: str) -> None:
     make_case(subject="order-1")

@@ -17,7 +17,7 @@ from reconciliation.reviews import deciding, effects, options, pending
 from tests import factories
 from tests.pages.cases import hidden_of, log_in, make_case, make_held, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 GIVEN = {"scope": "customer", "value": "c-5", "kind": "", "reason": "Mule account"}
 

@@ -13,7 +13,7 @@ from tests import factories
 from tests.pages import histories
 from tests.pages.cases import log_in, make_case, text_of
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 HOSTILE = "<script>alert(1)</script><img src=x onerror=alert(1)> {{ 7|add:7 }} {% url 'x' %} javascript:alert(1)"
 BIDI = "pay \u202edereffo\u202c \u200bnow\u2066"

@@ -7,7 +7,7 @@ import pytest
 from actions.models import Downstream, Kind
 from tests.policy_files.conftest import Apply, apply_file, example, stored
 
-pytestmark = [pytest.mark.django_db, pytest.mark.either_database]
+pytestmark = pytest.mark.django_db
 
 
 def problems(apply: Apply, text: str) -> list[str]:
