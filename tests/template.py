@@ -14,7 +14,7 @@ import psycopg
 
 from config import children
 
-_NAME, _DONE = "template", "template.done"
+_NAME, _DONE, _FAILED = "template", "template.done", "template.failed"
 _LONGEST_S = 120.0
 
 
@@ -27,15 +27,22 @@ def begin(folder: Path, database: str) -> "subprocess.Popen[bytes]":
         "DATABASE_URL": url,
         "SECRET_KEY": "x" * 60,
     }
-    env.pop("DJANGO_SETTINGS_MODULE", None)
-    marks = f"import pathlib, sys; pathlib.Path({str(folder / _DONE)!r})"
-    code = (
-        "from django.core.management import execute_from_command_line as run; import os;"
-        "os.environ['DJANGO_SETTINGS_MODULE'] = 'config.settings';"
-        f"run(['manage.py', 'migrate', '--verbosity', '0']); {marks}.touch()"
-    )
+    env["DJANGO_SETTINGS_MODULE"] = "config.settings"
+    code = f"from tests import template; template.migrate({str(folder)!r})"
     log = (folder / "template.log").open("wb")
     return subprocess.Popen([sys.executable, "-c", code], cwd=children.ROOT, env=env, stdout=log, stderr=log)
+
+
+def migrate(folder: str) -> None:
+    """What the process of its own does; whoever waits sees how it ended."""
+    from django.core.management import execute_from_command_line
+
+    try:
+        execute_from_command_line(["manage.py", "migrate", "--verbosity", "0"])
+    except BaseException:
+        (Path(folder) / _FAILED).touch()
+        raise
+    (Path(folder) / _DONE).touch()
 
 
 def copy(folder: Path, database: str, to: str) -> None:
@@ -50,6 +57,8 @@ def copy(folder: Path, database: str, to: str) -> None:
 def _wait(folder: Path) -> None:
     until = time.monotonic() + _LONGEST_S
     while not (folder / _DONE).exists():
+        if (folder / _FAILED).exists():
+            raise RuntimeError(f"the database can't be migrated:\n{(folder / 'template.log').read_text()}")
         if time.monotonic() > until:
             raise RuntimeError(f"no migrated database came:\n{(folder / 'template.log').read_text()}")
         time.sleep(0.05)

@@ -10,7 +10,7 @@ from django.utils import timezone
 
 from actions import triggers
 from actions.models import Downstream, Kind, PolicySnapshot
-from tests import flushing
+from tests import flushing, template
 
 
 def make_history() -> PolicySnapshot:
@@ -61,3 +61,11 @@ def test_the_database_is_as_durable_as_in_production() -> None:
         else:
             cursor.execute("SHOW synchronous_commit")
             assert cursor.fetchone() == ("on",)
+
+
+def test_whoever_waits_for_a_database_that_can_not_be_migrated_is_told_why_at_once(tmp_path: Path) -> None:
+    (tmp_path / "template.sqlite3").mkdir()
+    process = template.begin(tmp_path, "")
+    with pytest.raises(RuntimeError, match=r"(?s)can't be migrated.*unable to open database file"):
+        template.copy(tmp_path, "", str(tmp_path / "copy.sqlite3"))
+    assert process.wait(timeout=20) == 1
