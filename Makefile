@@ -22,20 +22,20 @@ $(VENV)/bin/python:
 	$(PYTHON) -m venv $(VENV)
 
 # --require-hashes: what is installed is what was locked, whatever registry served it.
-# --no-compile: Python compiles the modules that are imported, which are a small part, when they are first imported.
+# --no-deps: the lock files are complete. --no-compile: Python compiles what is imported, a small part, when it first is.
 $(RUN): requirements/run.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/run.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements/run.txt
 	@touch $@
 
 # All that runs it is in the other file as well, at the same versions: one installation is enough.
 $(DEV): requirements/dev.txt requirements/run.txt | $(VENV)/bin/python
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r requirements/dev.txt
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements/dev.txt
 	@touch $(RUN) $@
 
 # The client knows nothing of Django, so it is tested where there is none.
 $(AGENTS): client/requirements.txt client/pyproject.toml
 	test -x $(CLIENT)/bin/python || $(PYTHON) -m venv $(CLIENT)
-	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-compile --require-hashes -r client/requirements.txt
+	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-compile --require-hashes -r client/requirements.txt
 	$(CLIENT)/bin/python -m pip install --quiet --disable-pip-version-check --no-deps --no-build-isolation -e client
 	@touch $@
 
