@@ -87,7 +87,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         return
     enough = on_one_database()
     again = [item for item in items if asks_a_database(item) and function_of(item.nodeid) not in enough]
-    if left_out := [item for item in items if item not in set(again)]:
+    kept = set(again)
+    if left_out := [item for item in items if item not in kept]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = again
 

@@ -5,7 +5,8 @@
 runs the suite on SQLite and notes, test by test, every statement with how it ended and whether its values were out of
 the ordinary. From that it writes `tests/one_database.txt`: functions that `make test` leaves out on PostgreSQL. What
 the list does not name runs on both, so a new test does. What may go: whoever is alone in the database, in a folder
-where the database itself is not the point, as long as each thing it meets is met there by `MET_BY` others.
+where the database itself is not the point, as long as each thing it meets is met there by `MET_BY` others; whoever
+alone meets something stays.
 """
 
 from __future__ import annotations
