@@ -86,7 +86,7 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if not config.getoption("--only-database"):
         return
     enough = on_one_database()
-    again = [item for item in items if asks_a_database(item) and function_of(item.nodeid) not in enough]
+    again = [item for item in items if asks_a_database(item) and enough.isdisjoint(_names(item.nodeid))]
     kept = set(again)
     if left_out := [item for item in items if item not in kept]:
         config.hook.pytest_deselected(items=left_out)
@@ -94,8 +94,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def on_one_database() -> frozenset[str]:
-    """Functions that one database is enough for; see tests/statements.py."""
+    """Tests, or functions with all their parameters, that one database is enough for; see tests/statements.py."""
     return frozenset(line for line in ONE_DATABASE.read_text().splitlines() if not line.startswith("#"))
+
+
+def _names(nodeid: str) -> tuple[str, str]:
+    return nodeid, function_of(nodeid)
 
 
 def function_of(nodeid: str) -> str:

@@ -3,10 +3,10 @@
     make choose
 
 runs the suite on SQLite and notes, test by test, every statement with how it ended and whether its values were out of
-the ordinary. From that it writes `tests/one_database.txt`: functions that `make test` leaves out on PostgreSQL. What
-the list does not name runs on both, so a new test does. What may go: whoever is alone in the database, in a folder
-where the database itself is not the point, as long as each thing it meets is met there by `MET_BY` others; whoever
-alone meets something stays.
+the ordinary. From that it writes `tests/one_database.txt`: what `make test` leaves out on PostgreSQL, tests or
+functions with all their parameters. What the list does not name runs on both, so a new test does. What may go:
+whoever is alone in the database, in a folder where the database itself is not the point, as long as each thing it
+meets is met there by another; whoever alone meets something stays.
 """
 
 from __future__ import annotations
@@ -20,9 +20,9 @@ import re
 import sys
 import threading
 import time
-from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass
+from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
@@ -32,13 +32,13 @@ from django.db.backends.utils import CursorWrapper
 from tests.plugin import ONE_DATABASE, asks_a_database, function_of
 
 NOTES = "LANDED_STATEMENTS"  # the folder for notes; without it nothing is noted
-MET_BY = 2
 _STARTING_S = 0.03  # what a test costs besides its own seconds
 
 # Here the database itself is the point, or other processes talk to it, which this one doesn't hear.
 BOTH = re.compile(
-    r"tests/(attack|blackbox|history|kill_points|running)/"
-    r"|tests/core/test_(triggers|constraints|history|recording_races|found_tampering)"
+    r"tests/(history|kill_points|running)/"
+    r"|tests/attack/test_(kills|locks|one_effect|redis|stale_facts)"
+    r"|tests/core/test_(triggers|constraints|recording_races|found_tampering)"
 )
 # A test that says this is about what tells databases apart, or about several at once.
 _ABOUT = re.compile(r"vendor|postgres|Thread|subprocess|deadlock|\bnul\b|x00", re.IGNORECASE)
@@ -92,7 +92,7 @@ class _Noting:
         finally:
             cost = time.process_time() - began
             note = {
-                "function": function_of(item.nodeid),
+                "name": item.nodeid,
                 "could_run_again": asks_a_database(item),
                 "about": _ABOUT.search(inspect.getsource(item.function)) is not None,
                 "cpu_s": cost,
@@ -139,41 +139,39 @@ def pytest_configure(config: pytest.Config) -> None:
 # --- choosing
 
 
-@dataclass
-class Function:
-    """All parameters of one test. `there`: whether it could run on the other database at all; `always`: whether it
-    does, whatever it meets."""
+@dataclass(frozen=True)
+class Noted:
+    """One test. `there`: whether it could run on the other database at all; `always`: whether it does, whatever it
+    meets."""
 
     name: str
-    cost: float = 0.0
-    there: bool = False
-    always: bool = False
-    met: set[Met] = field(default_factory=set)
+    cost: float
+    there: bool
+    always: bool
+    met: frozenset[Met]
 
 
-def read(folder: Path) -> list[Function]:
-    found: dict[str, Function] = {}
-    for file in folder.glob("*.jsonl"):
-        for note in map(json.loads, file.read_text().splitlines()):
-            name = note["function"]
-            function = found.setdefault(name, Function(name))
-            function.cost += note["cpu_s"] + _STARTING_S
-            function.there |= note["could_run_again"]
-            # What is skipped here is for there.
-            function.always |= note["threads"] > 1 or note["skipped"] or note["about"] or bool(BOTH.search(name))
-            function.met |= {(statement, ended, odd) for statement, ended, odd in note["met"]}
-    return [found[name] for name in sorted(found)]
+def read(folder: Path) -> list[Noted]:
+    lines = [line for file in folder.glob("*.jsonl") for line in file.read_text().splitlines()]
+    return sorted(map(_noted, map(json.loads, lines)), key=attrgetter("name"))
 
 
-def choose(functions: list[Function]) -> set[str]:
+def _noted(note: dict[str, Any]) -> Noted:
+    # What is skipped here is for there.
+    always = note["threads"] > 1 or note["skipped"] or note["about"] or BOTH.search(note["name"]) is not None
+    met = frozenset((statement, ended, odd) for statement, ended, odd in note["met"])
+    return Noted(note["name"], note["cpu_s"] + _STARTING_S, note["could_run_again"], always, met)
+
+
+def choose(tests: list[Noted]) -> set[str]:
     """Names of those that may be left out there: cheap ones that meet much stay first."""
-    met = Counter(what for function in functions if function.there and function.always for what in function.met)
+    met = {what for test in tests if test.there and test.always for what in test.met}
 
-    def worth(function: Function) -> float:
-        return sum(met[what] < MET_BY for what in function.met) / function.cost
+    def worth(test: Noted) -> float:
+        return len(test.met - met) / test.cost
 
-    open_ = {function.name: function for function in functions if function.there and not function.always}
-    heap = [(-worth(function), name) for name, function in open_.items()]
+    open_ = {test.name: test for test in tests if test.there and not test.always}
+    heap = [(-worth(test), name) for name, test in open_.items()]
     heapq.heapify(heap)
     while heap:
         _, name = heapq.heappop(heap)
@@ -181,24 +179,30 @@ def choose(functions: list[Function]) -> set[str]:
         if now and heap and -now > heap[0][0]:
             heapq.heappush(heap, (-now, name))
         elif now:
-            met.update(open_.pop(name).met)
+            met |= open_.pop(name).met
     return set(open_)
 
 
+def lines(tests: list[Noted], left_out: set[str]) -> list[str]:
+    """A function of which nothing stays is one line."""
+    stays = {function_of(test.name) for test in tests if test.there and test.name not in left_out}
+    return sorted({name if function_of(name) in stays else function_of(name) for name in left_out})
+
+
 _HEAD = """\
-# Functions that `make test` runs on SQLite alone: what they send to a database, others send to both.
+# Tests that `make test` runs on SQLite alone: what they send to a database, others send to both.
 # Written by `make choose` (tests/statements.py). What is not named here runs on both.
 """
 
 
 def main() -> None:
-    functions = read(Path(sys.argv[1]))
-    names = choose(functions)
-    ONE_DATABASE.write_text(_HEAD + "".join(f"{name}\n" for name in sorted(names)))
-    again = [function for function in functions if function.there and function.name not in names]
-    every = {what for function in functions for what in function.met}
-    there = {what for function in again for what in function.met}
-    print(f"{len(names)} functions on one database, {len(again)} on both")
+    tests = read(Path(sys.argv[1]))
+    left_out = choose(tests)
+    ONE_DATABASE.write_text(_HEAD + "".join(f"{line}\n" for line in lines(tests, left_out)))
+    again = [test for test in tests if test.there and test.name not in left_out]
+    every = {what for test in tests for what in test.met}
+    there = {what for test in again for what in test.met}
+    print(f"{len(left_out)} tests on one database, {len(again)} on both")
     print(f"met by the suite: {len(every)}; on PostgreSQL as well: {len(there)}")
 
 

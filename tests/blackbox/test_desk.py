@@ -9,6 +9,9 @@ import requests
 
 from tests.blackbox.agent import Agent
 
+# As processes, the product meets PostgreSQL in tests/chaos, with faults of every kind.
+pytestmark = pytest.mark.either_database
+
 
 @dataclass
 class Person:

@@ -5,10 +5,14 @@ import signal
 import time
 
 import psutil
+import pytest
 import redis
 
 from tests.blackbox.agent import Agent
 from tests.demo import Demo
+
+# As processes, the product meets PostgreSQL in tests/chaos, with faults of every kind.
+pytestmark = pytest.mark.either_database
 
 
 def workers(demo: Demo) -> list[psutil.Process]:

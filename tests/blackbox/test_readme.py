@@ -15,6 +15,9 @@ from tests.blackbox.agent import Agent
 from tests.blackbox.test_desk import Person
 from tests.demo import Demo
 
+# As processes, the product meets PostgreSQL in tests/chaos, with faults of every kind.
+pytestmark = pytest.mark.either_database
+
 T = TypeVar("T")
 README = Path(__file__).parents[2].joinpath("README.md").read_text()
 

@@ -330,6 +330,7 @@ def test_what_is_committed_while_it_is_written_is_not_in_it(folder: Path) -> Non
     assert list(files.chains(anchored, files.CASE)) == []
 
 
+@pytest.mark.either_database
 def test_the_demo_writes_anchors_into_its_data_folder(demo: Demo) -> None:
     assert children.wait_until(lambda: any((demo.data / "anchors").glob("anchor-*")), within_s=20, every_s=0.2)
     trusted = keys.public_keys([demo.data / "anchor.key.pub"])

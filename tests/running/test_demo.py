@@ -60,6 +60,7 @@ def find_pids(data: Path) -> list[int]:
     return found
 
 
+@pytest.mark.either_database
 def test_the_line_says_everything_that_a_script_needs(demo: Demo) -> None:
     assert {"base_url", "sandbox_url", "agent_token", "logins", "pid"} <= set(demo.facts)
     assert [login["role"] for login in demo.facts["logins"]] == [
@@ -68,10 +69,12 @@ def test_the_line_says_everything_that_a_script_needs(demo: Demo) -> None:
     assert "manage.py demo" in _command(demo.facts["pid"])
 
 
+@pytest.mark.either_database
 def test_a_proposal_is_recorded_sent_and_confirmed(demo: Demo) -> None:
     assert lands(demo, within_s=15)
 
 
+@pytest.mark.either_database
 def test_a_newcomer_finds_cases_of_several_sorts(demo: Demo) -> None:
     assert len({case.subject for case in cases.CASES}) == len(cases.CASES) >= 5
     assert all(case.subject.startswith("demo-") for case in cases.CASES)

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pytest
 
-from tests.plugin import on_one_database
-from tests.statements import Function, Met, choose, oddity, shape
+from tests.plugin import function_of, on_one_database
+from tests.statements import Met, Noted, choose, lines, oddity, shape
 
 
 def test_every_function_that_one_database_is_enough_for_is_there() -> None:
     gone = set()
-    for name in on_one_database():
+    for name in map(function_of, on_one_database()):
         file, _, function = name.partition("::")
         path = Path(file)
         if not path.is_file() or not re.search(rf"^def {re.escape(function)}\(", path.read_text(), re.MULTILINE):
@@ -19,31 +19,35 @@ def test_every_function_that_one_database_is_enough_for_is_there() -> None:
     assert gone == set(), "renamed or deleted: take the lines out, or run `make choose`"
 
 
-def function(name: str, *met: str, cost: float = 1.0, there: bool = True, always: bool = False) -> Function:
-    found: set[Met] = {(one, "some", "") for one in met}
-    return Function(name, cost, there=there, always=always, met=found)
+def noted(
+    name: str, *met: str, cost: float = 1.0, there: bool = True, always: bool = False, end: str = "some"
+) -> Noted:
+    found: frozenset[Met] = frozenset((one, end, "") for one in met)
+    return Noted(name, cost, there=there, always=always, met=found)
 
 
 def test_what_nobody_else_meets_stays() -> None:
-    assert choose([function("alone", "a"), function("other", "b")]) == set()
+    assert choose([noted("alone", "a"), noted("other", "b")]) == set()
 
 
-def test_two_meet_everything_and_the_cheapest_of_them_stay() -> None:
-    functions = [function(f"costs {cost}", "a", cost=cost) for cost in (3, 1, 2)]
-    assert choose(functions) == {"costs 3"}
+def test_the_cheapest_meets_everything_once() -> None:
+    assert choose([noted(f"costs {cost}", "a", cost=cost) for cost in (3, 1, 2)]) == {"costs 3", "costs 2"}
+    both = noted("costs 2 and meets both", "a", "b", cost=2)
+    assert choose([noted("a", "a", cost=1.5), both, noted("b", "b", cost=1.5)]) == {"a", "b"}
 
 
 def test_who_always_runs_counts_and_who_never_could_does_not() -> None:
-    always = [function(f"always {n}", "a", always=True) for n in (1, 2)]
-    assert choose([*always, function("meets it too", "a")]) == {"meets it too"}
-    browser = [function(f"browser {n}", "a", there=False) for n in (1, 2)]
-    assert choose([*browser, function("meets it too", "a")]) == set()
+    assert choose([noted("always", "a", always=True), noted("meets it too", "a")]) == {"meets it too"}
+    assert choose([noted("browser", "a", there=False), noted("meets it too", "a")]) == set()
 
 
 def test_another_end_of_a_statement_is_another_thing_to_meet() -> None:
-    found = [function(str(n), "a") for n in (1, 2, 3)]
-    found[2].met.add(("a", "IntegrityError", ""))
-    assert choose(found) in ({"1"}, {"2"})
+    assert choose([noted("1", "a"), noted("2", "a", end="IntegrityError")]) == set()
+
+
+def test_a_function_of_which_nothing_stays_is_one_line() -> None:
+    tests = [noted(name, "a") for name in ("t.py::all[1]", "t.py::all[2]", "t.py::some[1]", "t.py::some[2]")]
+    assert lines(tests, {"t.py::all[1]", "t.py::all[2]", "t.py::some[2]"}) == ["t.py::all", "t.py::some[2]"]
 
 
 @pytest.mark.parametrize(
