@@ -31,6 +31,7 @@ from reconciliation.reviews import deciding, options, overriding, pending
 from reconciliation.reviews.orphans import deciding as deciding_entries
 from reconciliation.webhooks import receiving
 from tests.simulation.database import is_in_memory
+from tests.simulation.looking import rows
 from tests.simulation.policies import AMOUNTS, DEADLINE_S, ENVIRONMENT, HOOK_SECRET
 from tests.simulation.tasks import pause
 from tests.simulation.world import Asked, Hook, World
@@ -309,11 +310,11 @@ def let_all_go_on(world: World) -> None:
     """Whoever stopped it, and also what somebody was just about to write down that they had stopped."""
     person = world.cast.people[0]
     world.stopped.clear()  # from here on nobody can rely on it
-    for stop in stops.active():
-        stops.lift(stop.pk, actor_id=f"person:{person.pk}")
+    for row in rows("SELECT id FROM actions_stop WHERE lifted_at IS NULL"):
+        stops.lift(row["id"], actor_id=f"person:{person.pk}")
     for scope, model in pausing.MODELS.items():
-        for name in model.objects.filter(paused=True).values_list("name", flat=True):
-            pausing.resume(scope, name, reason="it is over", person=person)
+        for row in rows(f"SELECT name FROM {model._meta.db_table} WHERE paused"):
+            pausing.resume(scope, row["name"], reason="it is over", person=person)
     world.tell(f"{person.username} lets everything go on")
 
 
