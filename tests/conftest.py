@@ -1,6 +1,5 @@
 """What every test can ask for. The servers themselves come from tests/plugin.py."""
 
-import fcntl
 import json
 import os
 import subprocess
@@ -15,7 +14,7 @@ import redis
 from config import children
 from tests import flushing, static_files, template
 from tests.browsing import CHROMIUM_FLAGS, find_chromium
-from tests.demo import SERVERS, Demo, share_demo
+from tests.demo import SERVERS, Demo, shared_demo
 from tests.sandbox.sandbox_client import Sandbox, start_sandbox
 from tests.servers import Redis
 
@@ -138,9 +137,8 @@ def demo(request: pytest.FixtureRequest) -> Iterator[Demo]:
     `alone` waits until no other uses it, and they wait for it.
     """
     folder = Path(json.loads(os.environ[SERVERS])["folder"])
-    with (folder / "demo.users").open("w") as users:
-        fcntl.flock(users, fcntl.LOCK_EX if request.node.get_closest_marker("alone") else fcntl.LOCK_SH)
-        yield share_demo(folder)
+    with shared_demo(folder, alone=request.node.get_closest_marker("alone") is not None) as found:
+        yield found
 
 
 @pytest.fixture

@@ -7,6 +7,8 @@ import signal
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -54,11 +56,37 @@ def stop_demo(pid: int, *, within_s: float = 8.0) -> bool:
     return in_time
 
 
-def share_demo(folder: Path) -> Demo:
-    """The one demo of this test run: whoever comes first starts it. Its processes outlive this one."""
-    facts, data = folder / "demo.json", folder / "demo"
+@contextmanager
+def shared_demo(folder: Path, *, alone: bool = False) -> Iterator[Demo]:
+    """The one demo of this test run: whoever comes first starts it, and it ends after the last. `alone`: nobody else
+    uses it meanwhile."""
+    with (folder / "demo.users").open("w") as users:
+        fcntl.flock(users, fcntl.LOCK_EX if alone else fcntl.LOCK_SH)
+        yield _share(folder)
+    with _locked(folder):
+        left = folder / "demo.left"
+        left.write_text(str(int(left.read_text()) - 1))
+        if left.read_text() == "0":
+            stop_shared_demo(folder)
+
+
+def expect_users(folder: Path, number: int) -> None:
+    """So many tests of this run will ask for the demo. Each process of the run says so, and all say the same."""
+    with _locked(folder), suppress(FileExistsError), (folder / "demo.left").open("x") as left:
+        left.write(str(number))
+
+
+@contextmanager
+def _locked(folder: Path) -> Iterator[None]:
     with (folder / "demo.lock").open("w") as handle:
         fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+
+
+def _share(folder: Path) -> Demo:
+    """Its processes outlive this one."""
+    facts, data = folder / "demo.json", folder / "demo"
+    with _locked(folder):
         if not facts.exists():
             data.mkdir()
             url = _migrated_database("demo", folder, data)

@@ -20,8 +20,13 @@ KEPT = frozenset(
 
 
 def install() -> None:
-    """Makes TransactionTestCase (and so pytest's `transaction=True`) empty the tables our way."""
+    """Makes TransactionTestCase (and so pytest's `transaction=True`) empty the tables our way.
+
+    On PostgreSQL it also keeps the connection, as requests do: a new one is a new process there, which knows no table
+    yet. (SQLite's can't be kept. Tests copy the file, and closing any handle of it drops the locks of all.)
+    """
     TransactionTestCase._fixture_teardown = _teardown  # type: ignore[method-assign]
+    TransactionTestCase._should_reload_connections = lambda _: connection.vendor == "sqlite"
 
 
 def _teardown(_: TransactionTestCase) -> None:
@@ -38,11 +43,30 @@ def empty_tables() -> None:
             cursor.execute("; ".join(["SET LOCAL session_replication_role = replica", *deletes]))
         else:
             cursor.execute("PRAGMA defer_foreign_keys = ON")
-            for name in _trigger_names(cursor):
+            full = _full(cursor)
+            held = _triggers_against_deleting(cursor, full)
+            for name in held:
                 cursor.execute(f'DROP TRIGGER "{name}"')
-            for table in _tables():
+            for table in full:
                 cursor.execute(f'DELETE FROM "{table}"')
-            triggers.install()
+            for statement in held.values():
+                cursor.execute(statement)
+            # Whatever a test took away for good.
+            if triggers.missing():
+                triggers.install()
+
+
+def _full(cursor: Any) -> list[str]:
+    """Tables with rows in them: few, of many."""
+    each = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in _tables())
+    cursor.execute(" UNION ALL ".join(each))
+    return [name for (name,) in cursor.fetchall()]
+
+
+def _triggers_against_deleting(cursor: Any, tables: list[str]) -> dict[str, str]:
+    """Of these tables, by name, with the statement that made each."""
+    cursor.execute("SELECT name, sql, tbl_name FROM sqlite_master WHERE type = 'trigger'")
+    return {name: sql for name, sql, table in cursor.fetchall() if table in tables and " BEFORE DELETE " in sql}
 
 
 @contextmanager

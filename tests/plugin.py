@@ -20,7 +20,7 @@ import pytest
 
 from config import children
 from tests import template
-from tests.demo import SERVERS, stop_shared_demo
+from tests.demo import SERVERS, expect_users, stop_shared_demo
 from tests.servers import PostgreSQL, Redis, memory_folder
 
 ONE_DATABASE = Path(__file__).parent / "one_database.txt"
@@ -38,8 +38,9 @@ def pytest_load_initial_conftests() -> Generator[None, object, object]:
     return (yield)
 
 
-def pytest_collection_finish() -> None:
-    """What is imported and collected stays: the garbage collector need not walk through it again and again."""
+def pytest_collection_finish(session: pytest.Session) -> None:
+    expect_users(Path(json.loads(os.environ[SERVERS])["folder"]), sum(map(_uses_the_demo, session.items)))
+    # What is imported and collected stays: the garbage collector need not walk through it again and again.
     gc.collect()
     gc.freeze()
     gc.set_threshold(20_000, 20, 20)
@@ -83,6 +84,8 @@ _REACHES = frozenset({"db", "transactional_db", "database_url", "demo", "live", 
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    # First those that wait most, for a demo that then need not go on.
+    items.sort(key=_uses_the_demo, reverse=True)
     if not config.getoption("--only-database"):
         return
     enough = on_one_database()
@@ -91,6 +94,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if left_out := [item for item in items if item not in kept]:
         config.hook.pytest_deselected(items=left_out)
         items[:] = again
+
+
+def _uses_the_demo(item: pytest.Item) -> bool:
+    return "demo" in getattr(item, "fixturenames", ())
 
 
 def on_one_database() -> frozenset[str]:

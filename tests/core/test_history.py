@@ -21,7 +21,6 @@ from tests.flushing import without_triggers
 pytestmark = pytest.mark.django_db
 
 MODELS: list[type[Chained]] = [Transition, Check, Decision, Comment, Observation]
-CELLS = [(model, name) for model in MODELS for name in ("position", "at", *model.CHAINED, *model.CHAINED_IF_SET)]
 
 # Other values that the constraints take, so that the forgery is as good as it can be.
 OTHER: dict[str, Any] = {
@@ -117,17 +116,21 @@ def test_the_digest_covers_every_column_but_its_own(model: type[Chained]) -> Non
     }
 
 
-@pytest.mark.parametrize(("model", "name"), CELLS, ids=lambda value: getattr(value, "__name__", value))
-def test_a_changed_field_is_found(model: type[Chained], name: str) -> None:
-    intent = whole_life()
-    row = row_to_forge(intent, model, name)
-    value = other_value(row, name)
+@pytest.mark.parametrize("model", MODELS)
+def test_a_changed_field_is_found(model: type[Chained]) -> None:
+    """Whichever it is, each alone. One life is enough: every forgery is undone."""
+    intent, missed = whole_life(), []
+    for name in ("position", "at", *model.CHAINED, *model.CHAINED_IF_SET):
+        row = row_to_forge(intent, model, name)
+        changed = {name: other_value(row, name)}
+        if not faults_after(intent, lambda: rewrite(row, changed)):  # noqa: B023  it is called at once
+            missed.append(name)
+        assert history.faults(read(intent)) == [], "the forgery was undone"
+    assert missed == []
 
-    def forge() -> None:
-        assert model._default_manager.filter(pk=row.pk).update(**{name: value}) == 1
 
-    assert faults_after(intent, forge)
-    assert history.faults(read(intent)) == [], "the forgery was undone"
+def rewrite(row: Chained, changed: dict[str, Any]) -> None:
+    assert type(row)._default_manager.filter(pk=row.pk).update(**changed) == 1
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -158,17 +161,17 @@ def test_a_changed_row_with_a_fitting_digest_is_found_although_the_next_row_was_
     assert faults_after(intent, forge)
 
 
-@pytest.mark.parametrize("position", range(1, 9))
-def test_a_deleted_row_is_found(position: int) -> None:
+def test_a_deleted_row_is_found() -> None:
     """The last one too: that is a truncated tail."""
     intent = whole_life()
-    (row,) = [row for row in history.rows_of(intent.pk) if row.position == position]
+    rows = history.rows_of(intent.pk)
+    assert [row.position for row in rows if not faults_after(intent, lambda: delete(row))] == []  # noqa: B023
+    assert len(rows) == 9
 
-    def forge() -> None:
-        found = type(row)._default_manager.filter(pk=row.pk)
-        found._raw_delete(found.db)
 
-    assert faults_after(intent, forge)
+def delete(row: Chained) -> None:
+    found = type(row)._default_manager.filter(pk=row.pk)
+    found._raw_delete(found.db)
 
 
 def test_a_cut_off_tail_of_several_rows_is_found() -> None:
