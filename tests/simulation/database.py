@@ -129,6 +129,10 @@ def raw() -> sqlite3.Connection:
 def in_memory() -> Iterator[None]:
     """Inside, Django's default database is a copy in memory of what it is outside."""
     outside = connections["default"]
+    if is_in_memory():
+        raise RuntimeError(
+            "one inside the other: SQLite would wait for ever for the end of what the outer one writes"
+        )
     outside.ensure_connection()
     options = outside.settings_dict["OPTIONS"] | {"cached_statements": _PREPARED}
     inside = Paused(outside.settings_dict | {"NAME": ":memory:", "OPTIONS": options}, "default")

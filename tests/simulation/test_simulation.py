@@ -37,15 +37,20 @@ def test_a_seed_replays_exactly(here: Stage) -> None:
     assert len(first.trace) > 20, "something happened"
 
 
-def test_an_event_loop_in_this_thread_changes_nothing(here: Stage, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_an_event_loop_in_this_thread_changes_nothing(
+    transactional_db: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """As after any test that opened a browser: then Django keeps connections in the context, one per greenlet."""
-    alone = run(here, Plan(7))
+    with stage() as here:
+        alone = run(here, Plan(7))
     monkeypatch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "1")
     loop = asyncio.new_event_loop()
+    # Maybe there is one: a test before this one did open a browser.
+    before = asyncio._get_running_loop()
     asyncio._set_running_loop(loop)
     try:
         with stage() as there:
             assert run(there, Plan(7)).digest == alone.digest
     finally:
-        asyncio._set_running_loop(None)
+        asyncio._set_running_loop(before)
         loop.close()
