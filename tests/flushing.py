@@ -23,7 +23,8 @@ def install() -> None:
     """Makes TransactionTestCase (and so pytest's `transaction=True`) empty the tables our way.
 
     On PostgreSQL it also keeps the connection, as requests do: a new one is a new process there, which knows no table
-    yet. (SQLite's can't be kept. Tests copy the file, and closing any handle of it drops the locks of all.)
+    yet. (Kept on SQLite, databases were found malformed. Likely because tests copy the file: closing any handle of it
+    drops the process's locks.)
     """
     TransactionTestCase._fixture_teardown = _teardown  # type: ignore[method-assign]
     TransactionTestCase._should_reload_connections = lambda _: connection.vendor == "sqlite"
