@@ -44,7 +44,7 @@ def empty_tables() -> None:
             cursor.execute("; ".join(["SET LOCAL session_replication_role = replica", *deletes]))
         else:
             cursor.execute("PRAGMA defer_foreign_keys = ON")
-            full = _full(cursor)
+            full = full_tables(cursor)
             held = _triggers_against_deleting(cursor, full)
             for name in held:
                 cursor.execute(f'DROP TRIGGER "{name}"')
@@ -57,7 +57,7 @@ def empty_tables() -> None:
                 triggers.install()
 
 
-def _full(cursor: Any) -> list[str]:
+def full_tables(cursor: Any) -> list[str]:
     """Tables with rows in them: few, of many."""
     each = (f"SELECT '{table}' WHERE EXISTS (SELECT 1 FROM \"{table}\")" for table in _tables())
     cursor.execute(" UNION ALL ".join(each))

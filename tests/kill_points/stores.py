@@ -70,15 +70,12 @@ def _kept_in_postgresql(name: str) -> str:
     """Copies of the tables that hold something, and what puts them back, in one message."""
     with connection.cursor() as cursor:
         cursor.execute(f"DROP SCHEMA IF EXISTS {name} CASCADE; CREATE SCHEMA {name}")
-        tables, full = flushing._tables(), []
-        for table in tables:
-            cursor.execute(f'SELECT EXISTS (SELECT 1 FROM "{table}")')
-            if cursor.fetchone()[0]:
-                cursor.execute(f'CREATE TABLE {name}."{table}" AS TABLE public."{table}"')
-                full.append(table)
+        full = flushing.full_tables(cursor)
+        for table in full:
+            cursor.execute(f'CREATE TABLE {name}."{table}" AS TABLE public."{table}"')
     # Neither triggers nor foreign keys are looked at: it was sound when it was kept.
     lines = ["SET session_replication_role = replica"]
-    lines += [f'DELETE FROM "{table}"' for table in tables]
+    lines += [f'DELETE FROM "{table}"' for table in flushing._tables()]
     lines += [f'INSERT INTO "{table}" SELECT * FROM {name}."{table}"' for table in full]
     return "; ".join(lines)
 

@@ -12,15 +12,12 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from itertools import combinations
-from operator import attrgetter
 
-from actions import chains, history
 from actions import sweep as actions_sweep
-from actions.chains import Story
-from actions.models import Evidence, Intent, PolicySnapshot
 from actions.reasons import Reason
 from actions.statuses import NOT_SENT, SETTLED, UNSETTLED
 from reconciliation import sweep as reconciliation_sweep
+from reconciliation.reviews import verifying
 from tests.simulation import actors, database, questions
 from tests.simulation.downstream import Effect, Payments
 from tests.simulation.looking import Eye, Row, Seen, rows, when
@@ -30,7 +27,6 @@ from tests.simulation.world import Violation, World
 
 HARMLESS = ("refused", "not_sent")
 _MAYBE = ("submitted", "unknown")
-_LINKS = [model for model in history.chained_models() if "intent" in history.names_of(model)]
 _TWO_PEOPLE = LIMITS["EUR"]["two_people_above"]
 
 
@@ -454,18 +450,9 @@ EACH_STEP: tuple[Callable[[Watch, Seen], Iterator[str]], ...] = (
 
 
 def histories_hold(watch: Watch) -> Iterator[str]:
-    """As `history.faults` has it, but each table is read once for all intents."""
-    links = sorted((row for model in _LINKS for row in model._default_manager.all()), key=attrgetter("position"))
-    evidence, policies = list(Evidence.objects.all()), dict(PolicySnapshot.objects.values_list("pk", "text"))
-    for intent in Intent.objects.order_by("created_at", "pk"):
-        story = Story(
-            intent,
-            [row for row in links if row.intent_id == intent.pk],
-            {found.pk: found for found in evidence if found.intent_id == intent.pk},
-            policies.get(intent.policy_id),
-        )
-        if faults := chains.intent_faults(story):
-            yield f"16 status with history: {str(intent.pk)[-6:]}: {faults[0]}"
+    for name, found in verifying.everything():
+        if found:
+            yield f"16 status with history: {name}: {found[0]}"
 
 
 def sweeps_are_one(watch: Watch) -> Iterator[str]:
